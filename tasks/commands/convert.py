@@ -15,6 +15,7 @@ from passgate.tasks.formats.folder import NamedFile, path_files, sidecar_names
 from passgate.tasks.formats.loading import Found, SourceTask, read_eval_file, read_task_file
 from passgate.tasks.formats.serialise import Serialisation, differences, serialised_task
 from passgate.tasks.model.policy import Policy
+from passgate.tasks.reports.figures import listed
 
 _MOST_NAMED = 5
 _NO_TASKS = "passgate rewrites eval files only: keep task files as they are, `run` reads both kinds from one folder"
@@ -59,8 +60,7 @@ def convert(paths: Sequence[Path], destination: Destination) -> Converted:
     named, _ = path_files(paths, destination.environment, SourceTexts())
     own = [str(one.file) for one in named if not one.is_eval]
     if own:
-        more = f" and {len(own) - _MOST_NAMED} more" if len(own) > _MOST_NAMED else ""
-        raise UsageError(f"not eval files: {', '.join(own[:_MOST_NAMED])}{more}; {_NO_TASKS}")
+        raise UsageError(f"not eval files: {listed(own, _MOST_NAMED)}; {_NO_TASKS}")
     if not named:
         raise UsageError(f"no eval files in {', '.join(map(str, paths))}")
     found = [read_eval_file(one.file, one.root, destination.policy, destination.environment) for one in named]

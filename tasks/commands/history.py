@@ -97,14 +97,13 @@ def run_details(history: History, name: str) -> RecordedRunDetails:
     """Return a run, by its name as in `find_run_id`, with its tasks. Raises `UsageError`, `StorageError`."""
     summaries = _read_runs(history, find_run_id(history.run_ids(), name))
     rows = summaries.sort_by([("suite", "ascending"), ("task_id", "ascending")]).to_pylist()
-    order = {suite: number for number, suite in enumerate(Suite)}
     tasks = [RecordedTask.model_validate({name: row[name] for name in RecordedTask.model_fields}) for row in rows]
     return RecordedRunDetails(
         run=add_verdict(stored_runs(summaries)[0]),
         models=tuple(sorted({name for row in rows for name in single_models(row["model"] or "")})),
         git_dirty=any(row["git_dirty"] for row in rows),
         passgate_version=rows[0]["passgate_version"] or "",
-        tasks=tuple(sorted(tasks, key=lambda task: order[task.suite])),
+        tasks=tuple(sorted(tasks, key=lambda task: [*Suite].index(task.suite))),
     )
 
 

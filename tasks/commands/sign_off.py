@@ -18,6 +18,7 @@ from passgate.tasks.model.run import Plan
 from passgate.tasks.model.verdict import Inputs, RunView, SignOff, Verdict, signed_off, verdict_digest
 from passgate.tasks.planning.plan import new_plan
 from passgate.tasks.report import report
+from passgate.tasks.reports.figures import listed
 
 _LONGEST_NAME = 200
 _LONGEST_REASON = 10_000
@@ -135,8 +136,7 @@ def _describe_change(name: str, plan: Plan, present: Plan) -> str:
     attribute = "task_digest" if name == "tasks" else "grader_digest"
     before, now = ({task.task_id: getattr(task, attribute) for task in one.tasks} for one in (plan, present))
     different = sorted(task for task in {*before, *now} if before.get(task) != now.get(task))
-    more = f" and {len(different) - _NAMED_TASKS} more" if len(different) > _NAMED_TASKS else ""
-    return f"the {name} ({', '.join(different[:_NAMED_TASKS])}{more})" if different else f"the {name}"
+    return f"the {name} ({listed(different, _NAMED_TASKS)})" if different else f"the {name}"
 
 
 def recorded_trials(journal: bytes) -> list[dict[str, Any]]:

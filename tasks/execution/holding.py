@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Self
 from passgate.tasks.errors import StorageError
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.history.storage import RunTakenError, UnreachableError
+from passgate.tasks.reports.figures import listed
 from passgate.tasks.reports.messages import warn
 from passgate.tasks.sandboxes.processes import in_daemon_thread
 
@@ -104,8 +105,8 @@ class _CurrentMirror:
         except StorageError as error:
             missing = sorted(self._mirror.missing, key=lambda name: (name != "verdict.json", name))
             if missing:
-                named = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
-                warn(f"{error}. Not copied to {self._store.url}: {named}; they are in {self._store.here}")
+                where = f"{self._store.url}: {listed(missing, 3)}; they are in {self._store.here}"
+                warn(f"{error}. Not copied to {where}")
 
 
 async def _answer(work: Callable[[], None], seconds: float) -> None:

@@ -218,7 +218,7 @@ def _task(sample: _Sample, estimates: dict[str, float]) -> TaskMeasurement:
         equal_failures=sum(trial.reason == failed[0].reason for trial in failed),
         equal_errors=sum(trial.reason == missing[0].reason for trial in missing),
         violations=tuple(_violations(sample)),
-        metrics=MeanMetrics(**{name: _mean(_known(measured, name)) for name in TrialMetrics.model_fields}),
+        metrics=MeanMetrics(**{name: known_mean(_known(measured, name)) for name in TrialMetrics.model_fields}),
         tracked_metrics=task.tracked_metrics,
         wall_times=_known(measured, "wall_time_seconds"),
         costs=_known(measured, "cost"),
@@ -277,7 +277,7 @@ def _suite(suite: Suite, tasks: Sequence[TaskMeasurement]) -> SuiteMeasurement:
         k=str(smallest) if smallest == largest else f"{smallest}-{largest}",
         value=value,
         interval=None if value is None else _interval(estimators.suite_interval(value, len(tasks))),
-        steps=_mean(task.metrics.steps for task in tasks),
+        steps=known_mean(task.metrics.steps for task in tasks),
         cost=_total(cost for task in tasks for cost in (*task.costs, task.unmeasured_cost)),
         wall_time_seconds=sum(time for task in tasks for time in task.wall_times),
     )
@@ -287,7 +287,8 @@ def _known(trials: Sequence[Trial], metric: str) -> tuple[float, ...]:
     return tuple(value for trial in trials if (value := getattr(trial.metrics, metric)) is not None)
 
 
-def _mean(values: Iterable[float | None]) -> float | None:
+def known_mean(values: Iterable[float | None]) -> float | None:
+    """Return the mean of the values that are known; `None` without any."""
     known = [value for value in values if value is not None]
     return fmean(known) if known else None
 
