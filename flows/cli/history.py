@@ -1,9 +1,8 @@
 """`passgate history`: the stored runs of a history."""
 
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -15,13 +14,6 @@ if TYPE_CHECKING:
     from passgate.tasks.history.dataset import History
 
 history = typer.Typer(help="Look after the history of all runs.", no_args_is_help=True)
-
-
-class ShownFormat(StrEnum):
-    """The formats of a run's summary."""
-
-    TABLE = "table"
-    JSON = "json"
 
 
 RunArgument = Annotated[
@@ -74,14 +66,14 @@ def show(
     run: RunArgument,
     gates: options.GatesOption = "gates.yaml",
     history: options.HistoryOption = None,
-    output_format: Annotated[ShownFormat, typer.Option("--format", help="The format.")] = ShownFormat.TABLE,
+    output_format: Annotated[Literal["table", "json"], typer.Option("--format", help="The format.")] = "table",
 ) -> None:
     """Show what the history says of a run, task by task."""
     from passgate.tasks.commands.history import run_details
     from passgate.tasks.reports.stored_runs import run_summary
 
     details = run_details(named_history(gates, history), run)
-    if output_format is ShownFormat.JSON:
+    if output_format == "json":
         output_form.set(OutputForm(as_json=True))
     answer(lambda: run_summary(details, width=width(), color=color()), details)
 

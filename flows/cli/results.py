@@ -1,9 +1,8 @@
 """Commands that show results: `passgate report`, `view`, `trend` and `traces`."""
 
 import os
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import typer
 
@@ -14,21 +13,8 @@ from passgate.tasks.errors import UsageError
 from passgate.tasks.model.names import GateName, Period
 from passgate.tasks.reports.messages import warn
 
-
-class TrendFormat(StrEnum):
-    """The formats of a trend."""
-
-    TABLE = "table"
-    JSON = "json"
-    HTML = "html"
-
-
-_FORMATS: Final = {
-    "": TrendFormat.TABLE,  # standard output, a pipe, a device
-    ".txt": TrendFormat.TABLE,
-    ".json": TrendFormat.JSON,
-    ".html": TrendFormat.HTML,
-}
+# The ending of standard output, a pipe or a device is empty.
+_FORMATS: Final = {"": "table", ".txt": "table", ".json": "json", ".html": "html"}
 """The format of a trend by the ending of its file."""
 
 
@@ -101,7 +87,8 @@ def trend(
         Period | None, typer.Option(help="Also list the suites by this period. Default in files: week.")
     ] = None,
     output_format: Annotated[
-        TrendFormat | None, typer.Option("--format", help="Default: as the output file ends, else table.")
+        Literal["table", "json", "html"] | None,
+        typer.Option("--format", help="Default: as the output file ends, else table."),
     ] = None,
     output: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write to this file.", parser=options.named_path)
@@ -113,17 +100,17 @@ def trend(
     from passgate.tasks.reports.trend import trend_html, trend_screen
 
     suffix = "" if output is None else output.suffix.lower()
-    chosen = TrendFormat.JSON if output_form.get().as_json else output_format or _FORMATS.get(suffix)
+    chosen = "json" if output_form.get().as_json else output_format or _FORMATS.get(suffix)
     if chosen is None:
         raise typer.BadParameter(f"{output}: name a file that ends with .txt, .json or .html, or add --format")
     request, runs = TrendRequest(gate, agent, model, task, by or Period.WEEK), RunSelection(since or "", until or "")
     found = read_trend(named_history(gates, history), request, runs, None if suite is None else str(suite))
     match chosen:
-        case TrendFormat.TABLE:
+        case "table":
             text = trend_screen(found, width=width(), color=color(), periods=by is not None)
-        case TrendFormat.JSON:
+        case "json":
             text = found.model_dump_json(indent=2) + "\n"
-        case TrendFormat.HTML:
+        case _:
             text = trend_html(found)
     if output is not None:
         write_output(text, output)

@@ -4,10 +4,9 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import asdict
-from enum import StrEnum
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
@@ -24,13 +23,6 @@ if TYPE_CHECKING:
 
 _SUITES: Final = Path("suites")
 _MOST_OTHERS: Final = 20
-
-
-class ShowFormat(StrEnum):
-    """The formats of what is shown."""
-
-    TEXT = "text"
-    JSON = "json"
 
 
 def validate(
@@ -86,12 +78,12 @@ def show(
         typer.Option(metavar="N", min=0, help="The number of the trial. Default: the first that did not pass."),
     ] = None,
     gates: options.GatesOption = "gates.yaml",
-    output_format: Annotated[ShowFormat, typer.Option("--format", help="`text` or `json`.")] = ShowFormat.TEXT,
+    output_format: Annotated[Literal["text", "json"], typer.Option("--format", help="`text` or `json`.")] = "text",
 ) -> None:
     """Print the tasks of files in one form, with names resolved and the defaults of the suite. With --task, print the
     transcript and the grades of a recorded trial.
     """
-    if output_format is ShowFormat.JSON:
+    if output_format == "json":
         output_form.set(OutputForm(as_json=True))
     if task is None and trial is None:
         _show_tasks(named, gates)

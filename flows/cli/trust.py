@@ -186,9 +186,7 @@ def pin(
 
 
 @baseline.command()
-def clear(
-    gates: options.GatesOption = "gates.yaml",
-) -> None:
+def clear(gates: options.GatesOption = "gates.yaml") -> None:
     """Remove the pin. The baseline is again the merge base with the baseline branch."""
     from passgate.tasks.commands.baseline import clear as remove
     from passgate.tasks.reports.baseline import pin_text
