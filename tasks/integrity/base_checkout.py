@@ -213,7 +213,7 @@ def plan_of_checkout(compared: ChangeComparison, files: PlanFiles, agent: AgentS
     Mask the secrets of both plans. Raise `InputError` or `UsageError`.
     """
     own = compared.own
-    plan = make_plan(own.gate, own.request, agent, revision=own.revision, version=own.passgate_version, files=files)
+    plan = make_plan(own.gate, own.request, agent, revision=own.revision, files=files)
     original = Path(own.suites_folder)
     secrets = tuple(dict.fromkeys((*plan.policy.secrets, *own.policy.secrets)))
     model = agent.fixed_model

@@ -52,7 +52,6 @@ def make_plan(
     agent: AgentSpec,
     *,
     revision: Revision,
-    version: str,
     files: PlanFiles | None = None,
     run_id: str = "",
 ) -> Plan:
@@ -89,7 +88,7 @@ def make_plan(
         revision=revision,
         quarantine=loading.load_quarantine(files.gates, loaded.tasks),
         pins=loading.load_pins(files.gates),
-        passgate_version=version,
+        passgate_version=__version__,
     )
 
 
@@ -181,7 +180,7 @@ def _files(folder: Path, pattern: str) -> Iterator[Path]:
 def new_plan(gate: GateName, request: RunRequest, checkout: Checkout, run_id: str = "") -> Plan:
     """Load the plan of a new run from the working tree. Write nothing. Raise `InputError` or `UsageError`."""
     agent = find_agent(request.agent, Path(request.gates), Path(request.suites))
-    plan = make_plan(gate, request, agent, revision=checkout.revision, version=__version__, run_id=run_id)
+    plan = make_plan(gate, request, agent, revision=checkout.revision, run_id=run_id)
     policy = plan.policy.into(checkout.baseline_branch)
     return plan.model_copy(update={"agent_digest": plan_agent_digest(plan), "policy": policy})
 

@@ -7,7 +7,6 @@ from typing import get_args
 import pytest
 import yaml
 
-from passgate import __version__
 from passgate.tasks.agents import parse_agent
 from passgate.tasks.commands.forecast import forecast, history_basis
 from passgate.tasks.formats import digests
@@ -65,14 +64,7 @@ def test_the_forecast_of_the_shipped_gate(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     agent = "cli:my-agent {prompt}"
     request = RunRequest(agent=agent, suites=str(REPOSITORY / "suites"), gates=str(REPOSITORY / "gates.yaml"))
-    plan = make_plan(
-        GateName.CI_MERGE,
-        request,
-        parse_agent(agent),
-        revision=Revision(),
-        version=__version__,
-        files=PlanFiles.of(request),
-    )
+    plan = make_plan(GateName.CI_MERGE, request, parse_agent(agent), revision=Revision(), files=PlanFiles.of(request))
     rates = {f"{task.suite}/{task.task_id}": 0.95 for task in plan.tasks}
     text = forecast_text(forecast(plan, history_basis(plan, rates, "assumed")), width=100, color=False)
     shown = next(block.values[0].text for block in blocks("text", page="docs/forecast.md"))

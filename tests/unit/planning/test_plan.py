@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from passgate import __version__
 from passgate.tasks.errors import InputError, UsageError
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.run import Plan, Revision, RunRequest
@@ -25,7 +26,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def plan(gate: GateName = GateName.CI_MERGE, run_id: str = "", **request: Any) -> Plan:
     revision = Revision(commit="c0ffee")
-    return make_plan(gate, RunRequest(**request), AGENT, revision=revision, version="1.2.3", run_id=run_id)
+    return make_plan(gate, RunRequest(**request), AGENT, revision=revision, run_id=run_id)
 
 
 def ids(planned: Plan) -> list[str]:
@@ -51,7 +52,7 @@ def test_a_plan_holds_what_a_run_needs(project: Path) -> None:
     made = plan()
     assert made.suites_folder == str(project / "suites")
     assert (made.gate, made.agent, made.policy) == (GateName.CI_MERGE, AGENT, SHIPPED)
-    assert (made.revision.commit, made.passgate_version) == ("c0ffee", "1.2.3")
+    assert (made.revision.commit, made.passgate_version) == ("c0ffee", __version__)
     assert made.run_id.startswith(f"{made.created_at:%Y%m%dT%H%M%SZ}-ci_merge-")
     assert made.created_at.utcoffset() is not None
     assert plan().run_id != made.run_id

@@ -74,9 +74,7 @@ def test_a_test_of_an_eval_file_is_named_for_its_line_is_all_that_is_known() -> 
 def test_a_run_is_refused_before_it_begins() -> None:
     loaded(graders=[EMPTY])
     Path("gates.yaml").write_bytes((REPOSITORY / "gates.yaml").read_bytes())
-    plan = partial(
-        make_plan, request=RunRequest(), agent=AgentSpec(kind=AgentKind.NOP), revision=Revision(), version="1"
-    )
+    plan = partial(make_plan, request=RunRequest(), agent=AgentSpec(kind=AgentKind.NOP), revision=Revision())
     assert plan(GateName.NIGHTLY)
     with pytest.raises(InputError, match="cannot fail"):
         plan(GateName.CI_MERGE)
