@@ -9,9 +9,12 @@ import pytest
 import yaml
 
 from passgate.tasks.history.run_store import RunStore
+from passgate.tasks.integrity.checkout import Checkout
+from passgate.tasks.integrity.who_judges import JudgingPlans, who_judges
 from passgate.tasks.load import load
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
+from passgate.tasks.planning.plan import new_plan
 from tests.builders import task_document, write_task
 from tests.repositories import GitRepository
 
@@ -85,6 +88,12 @@ def edits_of(plan: Plan) -> list[str]:
 
 def planned(**request: Any) -> Plan:
     return load(GateName.CI_MERGE, RunRequest(**request))
+
+
+def judging_plans(**request: Any) -> JudgingPlans:
+    """The plans of who judges, before anything is looked for outside of the files."""
+    with Checkout(Path.cwd()) as checkout:
+        return who_judges(new_plan(GateName.CI_MERGE, RunRequest(**request), checkout), checkout)
 
 
 def of_change(plan: Plan) -> Plan:

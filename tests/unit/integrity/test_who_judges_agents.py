@@ -7,14 +7,10 @@ import pytest
 import yaml
 
 from passgate.tasks.errors import UsageError
-from passgate.tasks.integrity.checkout import Checkout
-from passgate.tasks.integrity.who_judges import JudgingPlans, who_judges
 from passgate.tasks.model.agent import AgentKind
-from passgate.tasks.model.run import Plan, RunRequest
-from passgate.tasks.model.task import GateName
-from passgate.tasks.planning.plan import new_plan
+from passgate.tasks.model.run import Plan
 from tests.repositories import GitRepository
-from tests.unit.changes import change, commit_on_main, gates, loosen
+from tests.unit.changes import change, commit_on_main, gates, judging_plans, loosen
 from tests.unit.changes import planned as prepared
 
 CLI = {"agent": "cli:sh agent.sh"}
@@ -36,14 +32,8 @@ def define_target(repository: GitRepository, *targets: dict[str, Any], file: str
     repository.write(file, yaml.safe_dump({"targets": list(targets)}))
 
 
-def chosen(**request: Any) -> JudgingPlans:
-    with Checkout(Path.cwd()) as checkout:
-        return who_judges(new_plan(GateName.CI_MERGE, RunRequest(**request), checkout), checkout)
-
-
 def planned(**request: Any) -> Plan:
-    """The plan of who judges, before anything is looked for outside of the files."""
-    return chosen(**request).plan
+    return judging_plans(**request).plan
 
 
 def edits_of(plan: Plan) -> list[tuple[str, str]]:
@@ -96,7 +86,7 @@ def test_the_agent_itself_is_the_change_s_and_the_edit_is_listed(
     define(repository, before)
     commit_on_main(repository)
     define(repository, now)
-    found = chosen(agent="desk")
+    found = judging_plans(agent="desk")
     plan = found.plan
     assert (plan.base.judged_by, edits_of(plan)) == ("base", [("agents.yaml", "agents")])
     assert own(plan) == differs

@@ -1,17 +1,11 @@
 """What a change is judged by where the merge base judges: its tasks, policy and prices, and the files they need."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from passgate.tasks.errors import UsageError
 from passgate.tasks.integrity import base_checkout
-from passgate.tasks.integrity.checkout import Checkout
-from passgate.tasks.integrity.who_judges import who_judges
-from passgate.tasks.model.run import Plan, RunRequest
-from passgate.tasks.model.task import GateName
-from passgate.tasks.planning.plan import new_plan
 from tests.repositories import GitRepository
 from tests.unit.changes import (
     LOOSE,
@@ -20,6 +14,7 @@ from tests.unit.changes import (
     edits_of,
     gates,
     is_judged_by_itself,
+    judging_plans,
     loosen,
     of_change,
     planned,
@@ -42,22 +37,16 @@ def test_quarantine_prices_and_pins_are_those_of_the_merge_base(repository: GitR
     assert of_change(plan).pins is not None
 
 
-def judging(**request: Any) -> Plan:
-    """The plan of who judges, before its models are looked for."""
-    with Checkout(Path.cwd()) as checkout:
-        return who_judges(new_plan(GateName.CI_MERGE, RunRequest(**request), checkout), checkout).plan
-
-
 def test_prices_of_models_that_the_merge_base_knows_are_its_own(repository: GitRepository) -> None:
     repository.write("prices.yaml", "models: {old: {input: 5, output: 5}}\n")
     commit_on_main(repository)
     repository.write("prices.yaml", "models: {old: {input: 0, output: 0}, new: {input: 1, output: 1}}\n")
-    plan = judging(agent="openai:new", max_cost=1)
+    plan = judging_plans(agent="openai:new", max_cost=1).plan
     assert [price and price.input for price in map(plan.prices.price, ("old", "new"))] == [5, 1]
     assert (
         "the merge base has no price for the model 'new': passgate uses the one that this change adds" in plan.warnings
     )
-    assert judging(agent="openai:old", max_cost=1).warnings == ()
+    assert judging_plans(agent="openai:old", max_cost=1).plan.warnings == ()
 
 
 def test_the_merge_base_of_a_pinned_commit_is_the_true_one(repository: GitRepository) -> None:
