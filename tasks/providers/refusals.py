@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, Final
 
 _UNAUTHORISED: Final = frozenset({401, 402, 403, 407, 451})
@@ -19,11 +20,13 @@ _REQUEST_CODES: Final = frozenset(
 )
 _CODE_KEYS: Final = ("code", "type", "status", "reason", "param")
 _MOST_READ: Final = 16_000  # Characters
+_QUOTATION: Final = 24  # Characters in common that are no coincidence
+_IN_SENTENCE: Final = re.compile(r"\w .+ \w", re.DOTALL)
 
 _NO_MONEY: Final = re.compile(
     r"insufficient[ _](?:quota|balance|credits?|funds)|exceeded_current_quota|billing_(?:hard_limit|not_active|error)"
     r"|credit balance|(?:spend(?:ing)?|credit|budget) limit|(?:used all|out of|no) (?:available |remaining )?credits"
-    r"|payment[ _]required|arrearage|overdue",
+    r"|payment[ _]required|arrearage|overdue|budget(?: has been|_)exceeded|余额不足|欠费",
     re.IGNORECASE,
 )
 _OF_THE_ACCOUNT: Final = re.compile(
@@ -33,7 +36,9 @@ _OF_THE_ACCOUNT: Final = re.compile(
     r"|content[ _-]?(?:management )?(?:filter|polic)|responsible_?ai|flagged|moderation|safety system|usage polic"
     r"|data_inspection_failed|inappropriate content|content exists risk|prohibited_content|invalid_prompt"
     r"|(?:country|region|territory|location).{0,30}(?:not supported|unsupported)|unsupported_country"
-    r"|not (?:supported|available) in your (?:country|region|location)",
+    r"|not (?:supported|available) in your (?:country|region|location)|must be verified|data policy"
+    r"|terms(?:_required| acceptance)|access[ _]denied|only authorized|not allowed to access"
+    r"|(?:security|expired) ?token|敏感",
     re.IGNORECASE | re.DOTALL,
 )
 _MODEL: Final = re.compile(r"\b(?:models?|deployment)\b|model_not_found", re.IGNORECASE)
@@ -90,14 +95,14 @@ class Refusal:
         return bool((_MODEL if self.is_not_found else _NO_MODEL).search(self.text))
 
     def blames_account(self, request: str) -> bool:
-        """Return whether the account, a filter or the region is the reason. Words of the request, which a provider may
-        repeat, are no reason.
+        """Return whether the account, a filter or the region is the reason. What the provider repeats of the request,
+        which is JSON, is no reason.
         """
         if self.status in _UNAUTHORISED:
             return True
-        said = request.lower()
-        found = (match[0].lower() for words in (_NO_MONEY, _OF_THE_ACCOUNT) for match in words.finditer(self.text))
-        return any(words not in said for words in found)
+        text, said = self.text.lower(), request.lower()
+        found = (match.span() for words in (_NO_MONEY, _OF_THE_ACCOUNT) for match in words.finditer(text))
+        return any(not _is_repeated(text, begin, end, said) for begin, end in found)
 
     def blames_request(self, request: str) -> bool:
         """Return whether the request provokes it, no matter who sends it."""
@@ -111,6 +116,29 @@ class Refusal:
     def may_blame_option(self, keys: Collection[str]) -> bool:
         """Return whether the provider may not know a key of the request, one of these."""
         return bool(self.status in _OF_REQUESTS and keys and (self.names(keys) or _OPTION.search(self.text)))
+
+
+def _is_repeated(text: str, begin: int, end: int, said: str) -> bool:
+    """Return whether a provider repeats these words: a long piece of what was said to it, or one of its values, if that
+    is the model or no word of a sentence.
+    """
+    for found in re.finditer(re.escape(text[begin:end]), said):
+        first, last = found.span()
+        before = _common(text[max(0, begin - _QUOTATION) : begin][::-1], said[max(0, first - _QUOTATION) : first][::-1])
+        after = _common(text[end : end + _QUOTATION], said[last : last + _QUOTATION])
+        if before + end - begin + after >= _QUOTATION:
+            return True
+        is_value = said.endswith('"', 0, first - before) and said.startswith('"', last + after)
+        is_model = said.endswith('"model": "', 0, first - before)
+        around = text[max(0, begin - before - 2) : end + after + 2]
+        if is_value and (is_model or not _IN_SENTENCE.fullmatch(around)):
+            return True
+    return False
+
+
+def _common(one: str, other: str) -> int:
+    """Return how many characters two texts begin with in common, before the first quotation mark."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1] != '"', zip(one, other, strict=False)))
 
 
 def _codes(document: Any) -> list[str]:

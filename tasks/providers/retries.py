@@ -119,7 +119,7 @@ def check_refusal(status: int, headers: Mapping[str, str], body: bytes) -> None:
         pause = retry_after(headers, datetime.now(UTC))
         if pause is None and (delay := _RETRY_DELAY.search(body)):
             pause = float(delay[1])
-        final = pause is None and status == TOO_MANY and Refusal.from_reply(status, body).lacks_money
+        final = status == TOO_MANY and Refusal.from_reply(status, body).lacks_money
         raise AttemptError(f"it answered {status}{_excerpt(body)}", status=status, asked_pause=pause, final=final)
 
 

@@ -227,6 +227,7 @@ class _ChatStream(ReplyStream):
         self._shows_usage = shows_usage
         self._envelope: Document = {"id": "", "object": "chat.completion.chunk", "created": 0, "model": model}
         self._begun: list[_PartialCall] = []
+        self._has_choice = False
         self._is_done = False
 
     def _take(self, event: Document) -> Owners:
@@ -241,6 +242,7 @@ class _ChatStream(ReplyStream):
         choices = values.sequence_or_empty(event.get("choices"), "choices")
         if not choices:
             return ()
+        self._has_choice = True
         choice = values.mapping(choices[0], "choices[0]")
         if len(choices) > 1 or values.count_or_none(choice.get("index"), "choices[0].index"):
             raise ApiFormatError("choices: there is more than the one that is asked for")
@@ -325,6 +327,8 @@ class _ChatStream(ReplyStream):
         self._gaps = {index for index in taken_out - kept if index is not None}
 
     def _finish(self) -> None:
+        if not self._has_choice:
+            raise ApiFormatError("choices: none came before the end of the stream")
         self._decide_all()
         self.ended = self._is_done = True
 

@@ -27,8 +27,11 @@ IsWithheld = Callable[[AskedCall], bool]  # Decides whether a tool call is taken
 
 MAX_HELD_BYTES = 2 * MAX_EVENT_BYTES
 _DONE = b"[DONE]"
-_FAILED = frozenset({"error", "failed", "cancelled", "content_filter"})
-"""Reasons to end that are no model's."""
+_FAILED = frozenset(
+    {"error", "failed", "cancelled", "abort", "network_error", "insufficient_system_resource"}
+    | {"content_filter", "sensitive", "refusal"}
+)
+"""Reasons to end that are no model's, as servers word them: something failed, or a filter stopped it."""
 
 
 class ReplyStream(ABC):
@@ -295,7 +298,7 @@ def raise_error(*places: Any, reason: Any = None) -> None:
             raise values.provider_error(place["error"])
         if "error" in (place.get("type"), place.get("object")):
             raise values.provider_error(place)
-    if isinstance(reason, str) and reason in _FAILED:
+    if isinstance(reason, str) and reason.partition(":")[0] in _FAILED:
         raise values.provider_error({"code": reason, "message": f"the model was stopped: {reason}"})
 
 

@@ -89,7 +89,7 @@ class Messages(Api):
         return {**sent, "thinking": fits}
 
     def read_reply(self, body: Document) -> ModelReply:
-        raise_error(body)
+        raise_error(body, reason=body.get("stop_reason"))
         blocks = _blocks(body)
         text = values.reply_text([block for block in blocks if block.get("type") == "text"], "content")
         return ModelReply(
@@ -279,8 +279,9 @@ class _MessageStream(ReplyStream):
         if usage:
             self._usage = _read_usage(self._used)
             self._charges = _read_charges(self._used, self._called)
-        if values.mapping_or_empty(event.get("delta"), "delta").get("stop_reason") is not None:
-            self._has_reason = True
+        delta = values.mapping_or_empty(event.get("delta"), "delta")
+        raise_error(delta, reason=delta.get("stop_reason"))
+        self._has_reason = self._has_reason or delta.get("stop_reason") is not None
 
     def _finish(self) -> None:
         # A call whose block never stopped is whole too.

@@ -215,20 +215,42 @@ def chat(**choice: object) -> dict[str, object]:
     return {"id": "c", "model": "m", "choices": [{"index": 0, **choice}]}
 
 
+def stopped(reason: str) -> dict[str, object]:
+    """A chat completion, or its chunk, that ends for this reason."""
+    return chat(message={"content": "I"}, delta={"content": "I"}, finish_reason=reason)
+
+
+def message(reason: str) -> dict[str, object]:
+    """A message, or the event with its end, that ends for this reason."""
+    end = {"stop_reason": reason}
+    return {"type": "message_delta", "content": [], "delta": end, **end}
+
+
 ERRORS_IN_REPLIES: list[tuple[str, dict[str, object]]] = [
     ("chat", {"error": SAID}),
     ("chat", {"object": "error", **SAID}),
     ("chat", {**chat(message={"content": ""}, delta={"content": ""}, finish_reason="stop"), "error": SAID}),
     ("chat", chat(message={"content": "I"}, delta={"content": "I"}, finish_reason="error", error=SAID)),
-    ("chat", chat(message={"content": "I"}, delta={"content": "I"}, finish_reason="error")),
+    ("chat", stopped("error")),
     ("chat", chat(message={"content": "", "error": SAID}, delta={"error": SAID}, finish_reason="stop")),
-    ("chat", chat(message={"content": "I"}, delta={"content": "I"}, finish_reason="content_filter")),
+    ("chat", stopped("content_filter")),
+    ("chat", stopped("content_filter: SAFETY")),
+    ("chat", stopped("insufficient_system_resource")),
+    ("chat", stopped("network_error")),
+    ("chat", stopped("sensitive")),
+    ("chat", stopped("abort")),
     ("responses", {"error": SAID}),
     ("responses", {"type": "error", **SAID}),
     ("responses", {**FAILED, "output": [], "type": "response.failed", "response": {**FAILED, "output": []}}),
     ("responses", {**FILTERED, "output": [], "type": "response.incomplete", "response": {**FILTERED, "output": []}}),
     ("messages", {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}),
     ("messages", {"error": SAID}),
+    ("messages", message("error")),
+    ("messages", message("content_filter")),
+    ("messages", message("refusal")),
+    ("messages", {**message("error"), "delta": {"stop_reason": "error", "error": SAID}}),
+    ("gemini", {"candidates": [{"finishReason": "SAFETY"}]}),
+    ("gemini", {"error": SAID}),
 ]
 
 
@@ -244,6 +266,19 @@ async def test_an_error_inside_a_reply_is_no_failure_of_the_agent_wherever_it_st
         assert b"error" in answer.content
         assert (answer.status_code == 200) is stream
         with pytest.raises(MeasurementError, match=r"the provider says: |the model was stopped"):
+            await agent.transcript(CRASHED)
+
+
+@either_way
+@pytest.mark.parametrize("document", [{}, {"choices": []}, {"detail": "Internal Server Error"}, {"errors": [SAID]}])
+async def test_a_chat_completion_without_a_choice_is_no_failure_of_the_agent(
+    metered, upstream, document: dict[str, object], stream: bool
+) -> None:
+    whole = event(document) + b"data: [DONE]\n\n" if stream else json.dumps(document).encode()
+    upstream.script = [Status(200, {"content-type": "text/event-stream" if stream else "application/json"}, whole)]
+    async with metered() as agent:
+        assert b"error" in (await agent.chat(stream)).content
+        with pytest.raises(MeasurementError, match="choices"):
             await agent.transcript(CRASHED)
 
 

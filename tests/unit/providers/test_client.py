@@ -244,8 +244,10 @@ async def test_what_cannot_be_unpacked_is_no_answer(encoding: str, body: bytes, 
     assert why in str(await failure(connect()))
 
 
-async def test_an_account_without_money_is_asked_once(provider, connect) -> None:
-    provider.says(Status(429, body={"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}}))
+@pytest.mark.parametrize("headers", [{}, {"Retry-After": "1"}], ids=str)
+async def test_an_account_without_money_is_asked_once(headers: dict[str, str], provider, connect) -> None:
+    body = {"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}}
+    provider.says(Status(429, headers, body))
     error = await failure(connect())
     assert (provider.count, error.transient) == (1, False)
     assert "insufficient_quota" in str(error)

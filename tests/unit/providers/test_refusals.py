@@ -6,7 +6,8 @@ import pytest
 
 from passgate.tasks.providers.refusals import Refusal
 
-REQUEST = json.dumps({"model": "m", "messages": [{"role": "user", "content": "Why is my credit balance low?"}]})
+ASKED = "Why is my credit balance low? Is it a billing question or one of quota? Access denied, says the page."
+REQUEST = json.dumps({"model": "m", "messages": [{"role": "user", "content": ASKED}], "teams": ["billing", "quota"]})
 
 
 def openai(message: str, code: str | None = None, kind: str = "invalid_request_error") -> bytes:
@@ -33,6 +34,15 @@ def anthropic(message: str, kind: str = "invalid_request_error") -> bytes:
         (403, openai("Country, region, or territory not supported", "unsupported_country_region_territory")),
         (403, b"<html>Forbidden</html>"),
         (404, openai("The project proj_1 has been archived.")),
+        (400, b'{"error": {"code": 400, "message": "Please enable billing on project #1.", "status": "X"}}'),
+        (400, openai("Your organization must be verified to stream this model.", "unsupported_value")),
+        (400, openai("The model `m` requires terms acceptance.", "model_terms_required")),
+        (400, openai("Budget has been exceeded! Max budget: 10.0", "400", "budget_exceeded")),
+        (400, openai("Key is not allowed to access model", "401", "key_model_access_denied")),
+        (400, openai("The security token included in the request is expired", kind="ExpiredTokenException")),
+        (400, '{"error": {"code": "1301", "message": "系统检测到输入或生成内容可能包含敏感内容"}}'.encode()),
+        (400, anthropic("This credential is only authorized for use with another client.")),
+        (404, openai("No endpoints found matching your data policy.")),
         (401, openai("Incorrect API key provided.", "invalid_api_key")),
         (402, openai("Insufficient Balance")),
         (500, openai("The server had an error", kind="server_error")),
@@ -49,6 +59,8 @@ def test_what_the_account_the_filter_or_the_server_does_is_not_of_the_request(st
         (400, openai("This model's maximum context length is 128000 tokens.", "context_length_exceeded")),
         (400, anthropic("prompt is too long: 210000 tokens > 200000 maximum")),
         (400, anthropic("messages.1.content: Why is my credit balance low? is no list of blocks")),
+        (400, openai("Invalid value: 'billing'. Supported values are 'on' and 'off'.")),
+        (400, anthropic("teams.1: quota")),
         (404, openai("The model `m2` does not exist or you do not have access to it.", "model_not_found")),
         (404, anthropic("model: claude-9", "not_found_error")),
         (413, anthropic("Request exceeds the maximum size", "request_too_large")),
@@ -60,6 +72,11 @@ def test_what_the_account_the_filter_or_the_server_does_is_not_of_the_request(st
 )
 def test_what_the_request_provokes_is_of_the_request(status: int, body: bytes) -> None:
     assert Refusal.from_reply(status, body).blames_request(REQUEST)
+
+
+@pytest.mark.parametrize("text", ["The model quota does not exist.", "model: quota", "Unknown model 'quota'"])
+def test_the_name_of_a_model_that_a_provider_repeats_blames_no_account(text: str) -> None:
+    assert Refusal.from_reply(400, openai(text)).blames_request(json.dumps({"model": "quota"}))
 
 
 @pytest.mark.parametrize(
