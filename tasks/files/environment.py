@@ -11,13 +11,15 @@ _PACKAGES: Final = Path("lib", _VERSION, "site-packages")
 SET_FOR_PREFECT: Final = "PREFECT_SETS"
 """The variable that lists, with commas between them, further variables that passgate has set for Prefect."""
 _NOT_FOR_AGENTS: Final = ("PASSGATE_JUDGE_", "PREFECT_")
-# Git sets them for its hooks, and with them every process finds that repository. Those for its settings stay.
+# Git sets them for its hooks: with them every process finds that repository, and has the date and the options of that
+# command. Those for a user's settings stay.
 _OF_A_REPOSITORY: Final = frozenset(
     {
         *("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE", "GIT_IMPLICIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"),
         *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH", "GIT_SHALLOW_FILE"),
         *("GIT_NAMESPACE", "GIT_CEILING_DIRECTORIES", "GIT_INTERNAL_SUPER_PREFIX", "GIT_REPLACE_REF_BASE"),
         *("GIT_GRAFT_FILE", "GIT_NO_REPLACE_OBJECTS", "GIT_REFLOG_ACTION", "GIT_EXEC_PATH"),
+        *("GIT_CONFIG", "GIT_CONFIG_PARAMETERS", "GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"),
     }
 )
 
