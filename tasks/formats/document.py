@@ -20,6 +20,8 @@ MAX_FILE_BYTES = 4 * 1024 * 1024
 MAX_NODES = 200_000
 MAX_DEPTH = 64
 MAX_NUMBER_LENGTH = 100  # YAML knows notations that grow into numbers of any size
+LFS_POINTER = b"version https://git-lfs.github.com/spec/v1"  # How the file begins that git LFS leaves of another
+FETCH_LFS = "fetch it with `git lfs pull`, in a workflow with `lfs: true` of actions/checkout"
 
 DocumentPath = tuple[str | int, ...]
 _Pair = tuple[yaml.Node, yaml.Node]
@@ -130,6 +132,8 @@ def read_source(file: Path, max_bytes: int = MAX_FILE_BYTES) -> str:
             raise UnreadableFileError(f"cannot be read: the file is larger than {max_bytes // 1024 // 1024} MiB")
         # Files of /proc say that they are empty, and reading one of them may wait for ever too.
         content = file.read_bytes() if about.st_size else b""
+        if content.startswith(LFS_POINTER):
+            raise UnreadableFileError(f"is a pointer of git LFS: {FETCH_LFS}")
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
         before = content[: error.start].decode("utf-8")

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from jsonschema.exceptions import SchemaError
 
-from passgate.tasks.formats.document import DocumentPath
+from passgate.tasks.formats.document import FETCH_LFS, LFS_POINTER, DocumentPath
 from passgate.tasks.model.json_values import schema_validator
 
 Finding = tuple[DocumentPath, str]  # where in the document, and what is wrong there
@@ -106,10 +106,8 @@ def read_text(file: Path) -> str:
         raise ValueError(f"cannot be read: {error.strerror}") from error
 
 
-_POINTER: Final = b"version https://git-lfs.github.com/spec/v1"
 _LONGEST_POINTER: Final = 1024  # Bytes, by the specification of git LFS
 _SUBMODULE: Final = re.compile(r"^\s*path\s*=\s*(.+?)\s*$", re.MULTILINE)
-_FETCH_LFS: Final = "fetch it with `git lfs pull`, in a workflow with `lfs: true` of actions/checkout"
 _FETCH_SUBMODULE: Final = "fetch it with `git submodule update --init`, in a workflow with `submodules: true`"
 
 
@@ -125,13 +123,13 @@ def left_out(path: Path) -> str:
 @lru_cache(maxsize=1024)
 def _left_out(path: Path, _changed: int) -> str:
     if path.is_file():
-        return f"is a pointer of git LFS: {_FETCH_LFS}" if _is_pointer(path) else ""
+        return f"is a pointer of git LFS: {FETCH_LFS}" if _is_pointer(path) else ""
     for folder, folders, files in os.walk(path):
         if not folders and not files and Path(folder).resolve() in _submodules(path):
             return f"has no contents in {Path(folder).name}, a submodule of git: {_FETCH_SUBMODULE}"
         pointer = next((name for name in files if _is_pointer(Path(folder, name))), None)
         if pointer is not None:
-            return f"has {pointer}, a pointer of git LFS in place of the file: {_FETCH_LFS}"
+            return f"has {pointer}, a pointer of git LFS in place of the file: {FETCH_LFS}"
     return ""
 
 
@@ -143,10 +141,10 @@ def is_empty(path: Path) -> bool:
 
 def _is_pointer(file: Path) -> bool:
     try:
-        if not len(_POINTER) < file.lstat().st_size < _LONGEST_POINTER or not file.is_file():
+        if not len(LFS_POINTER) < file.lstat().st_size < _LONGEST_POINTER or not file.is_file():
             return False
         with file.open("rb") as stream:
-            return stream.read(len(_POINTER)) == _POINTER
+            return stream.read(len(LFS_POINTER)) == LFS_POINTER
     except OSError:
         return False
 

@@ -10,6 +10,7 @@ from typing import Literal
 import yaml
 
 from passgate.tasks.formats.document import YAML_LOADER, SourceTexts, UnreadableFileError
+from passgate.tasks.formats.findings import left_out
 from passgate.tasks.model.task import Suite
 
 YAML_SUFFIXES = frozenset({".yaml", ".yml"})
@@ -118,7 +119,8 @@ def file_kind(file: Path, sources: SourceTexts | None = None) -> Kind | None:
     mistake in it is still one.
     """
     if file.suffix == LINES_SUFFIX:
-        return "cases" if any(_has_case_keys(keys) for keys in _line_keys(file)) else None
+        # What git LFS has left out may be cases: whoever reads them says what is missing.
+        return "cases" if left_out(file) or any(_has_case_keys(keys) for keys in _line_keys(file)) else None
     is_yaml, name = file.suffix in YAML_SUFFIXES, file.name.lower()
     depth, keys = _head(file, sources or SourceTexts()) if is_yaml else (0, set[str]())
     if depth == 1 and _TASK_KEY in keys:

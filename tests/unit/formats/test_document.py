@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from passgate.tasks.formats.document import (
+    FETCH_LFS,
+    LFS_POINTER,
     MAX_DEPTH,
     MAX_FILE_BYTES,
     MAX_NODES,
@@ -123,6 +125,7 @@ def test_merges_give_a_mapping_what_it_does_not_say_itself(read) -> None:
     assert chained == {"b": 3, "c": 4, "d": 5, "e": 6}
 
 
+POINTER = LFS_POINTER.decode()
 NO_YAML, NO_UTF_8 = "not valid YAML: ", "cannot be read: this is not UTF-8 text"
 CONTROL, TAB = f"{NO_YAML}control characters are not allowed", f"{NO_YAML}a tab; indent with spaces"
 NO_MERGE, ENDLESS = "`<<` takes a mapping or a list of mappings", "a: a number of more than 100 characters"
@@ -133,6 +136,7 @@ TWICE = "duplicate key (first defined in line"
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
+        (f"{POINTER}\noid sha256:4d7a\nsize 12345\n", f"1:1: is a pointer of git LFS: {FETCH_LFS}"),
         ("<<: 3", f"1:1: {NO_MERGE}"),
         ("<<: [{a: 1}, 3]", f"1:1: {NO_MERGE}"),
         ("a: &a [1]\n<<: *a", f"1:1: {NO_MERGE}"),

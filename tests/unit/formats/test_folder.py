@@ -51,6 +51,7 @@ GROUPS = ("tasks", "evals", "parts", "others")
         ("a.jsonl", '{"timestamp": "x", "test_id": "y", "input": "z"}\n', None),
         ("a.jsonl", '[1]\n3\n{"id": 1}\n', None),
         ("a.jsonl", "[" * 100_000, None),
+        ("a.jsonl", "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n", "cases"),
         ("README.md", "tests: []", None),
     ],
     ids=lambda value: str(value)[:30],
