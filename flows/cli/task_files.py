@@ -60,7 +60,7 @@ def show(
     named: Annotated[
         list[str],
         typer.Argument(
-            metavar="FILE",
+            metavar="TASK",
             help="Task files, eval files, folders that contain them, names of tasks. With --task: a run, or `last`.",
             autocompletion=options.complete_runs,
         ),

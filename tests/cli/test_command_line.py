@@ -123,6 +123,8 @@ def test_commands_work_from_any_folder_below_the_project(gate_here: Here, monkey
     assert told(gate_here, "try", task, *agent).startswith("golden/a  suites/golden/a.yaml")
     assert told(gate_here, "try", "golden/a", *agent).startswith("golden/a  suites/golden/a.yaml")
     assert told(gate_here, "judge", "last", "--quiet").startswith("ci_merge PASS")
+    assert "golden/a" in told(gate_here, "show", "last", "--task", "golden/a")
+    assert "task_id: a" in told(gate_here, "show", "golden/a") == told(gate_here, "show", task)
     told(gate_here, "trend", "--history", "elsewhere", "--output", "trend.json", "--format", "json")
     assert (below / "trend.json").is_file()
     assert Path.cwd() == below
