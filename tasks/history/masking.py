@@ -30,6 +30,7 @@ def secret_variables(
     for agent in agents:
         own = {name: endpoint.api_key_variable for name, endpoint in agent.upstreams.items()}
         named |= {own.get(name) or provider.key_variable for name, provider in PROVIDERS.items()}
+        named |= {name for provider in PROVIDERS.values() for name in provider.other_keys}
         named |= {name for template in agent.http.headers.values() for name in _IN_HEADER.findall(template)}
     usual = {name for name, value in environment.items() if _USUAL_NAME.fullmatch(name) and _is_like_secret(value)}
     return sorted(name for name in named | (usual - not_secrets) if environment.get(name))

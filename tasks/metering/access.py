@@ -130,7 +130,8 @@ def model_variables(
         own = spec.upstreams.get(name)
         if name in known:
             variables |= dict.fromkeys(provider.base_url_variables, base_urls[name])
-            variables[provider.key_variable] = PLACEHOLDER_KEY
+            keys = (provider.key_variable, *(name for name in provider.other_keys if os.environ.get(name)))
+            variables |= dict.fromkeys(keys, PLACEHOLDER_KEY)
         if own and own.api_key_variable:
             variables[own.api_key_variable] = PLACEHOLDER_KEY
     placeholders = {f"{{{PROVIDERS[name].placeholder}}}": url for name, url in base_urls.items()}

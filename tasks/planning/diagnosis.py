@@ -67,6 +67,8 @@ async def _endpoint(subject: str, name: str, endpoint: Endpoint) -> Symptom:
 
 
 def _usual_keys(subject: str, keys: Sequence[str]) -> Symptom:
+    sources = {provider.key_variable: provider.key_source(os.environ) for provider in PROVIDERS.values()}
+    keys = [sources.get(key, key) for key in keys]
     found = ", ".join(f"{name} is {'set' if os.environ.get(name) else 'not set'}" for name in keys)
     if any(os.environ.get(name) for name in keys):
         return Symptom(subject=subject, what="keys", state=State.OK, found=found)

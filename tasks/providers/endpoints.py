@@ -44,10 +44,11 @@ def resolve_endpoint(provider: Provider, endpoint: Endpoint, environment: Mappin
     """
     address = provider.base_url_variables[0]
     base_url = endpoint.base_url or environment.get(address) or provider.url
-    variable = endpoint.api_key_variable or provider.key_variable
+    variable = endpoint.api_key_variable or provider.key_source(environment)
     if not base_url:
         raise UsageError(f"{address} is not set, and upstreams.{provider.name} has no base_url: set one of them")
-    return ResolvedEndpoint(base_url, environment.get(variable, ""), variable, provider.key_header)
+    header = provider.other_keys.get(variable, provider.key_header)
+    return ResolvedEndpoint(base_url, environment.get(variable, ""), variable, header)
 
 
 def resolve_endpoints(upstreams: Mapping[str, Endpoint], environment: Mapping[str, str]) -> dict[str, ResolvedEndpoint]:

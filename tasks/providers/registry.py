@@ -31,12 +31,20 @@ class Provider:
     """A pattern of what may stand before the path of an API; its group `model` is the model of the call."""
     free_paths: Sequence[tuple[str, str]] = ()  # Methods and patterns of paths that are passed on and cost nothing
     headers: dict[str, str] = field(default_factory=dict)  # What every request has to say
+    other_keys: dict[str, str] = field(default_factory=dict)
+    """Further variables in which clients look for a key, and the headers that it is sent in."""
     key_parameter: str = ""  # Of a query, in which a client may send the key too
 
     @property
     def placeholder(self) -> str:
         """The name of its address in templates of agents.yaml."""
         return f"{self.name}_base_url"
+
+    def key_source(self, environment: Mapping[str, str]) -> str:
+        """Return the variable with the key: the first that is set, else the usual one."""
+        return next(
+            (name for name in (self.key_variable, *self.other_keys) if environment.get(name)), self.key_variable
+        )
 
     def find_api(self, path: str, query: str = "") -> "Api | None":
         """Return the API of a POST to this path below the base URL; `None` for a path that is no model call."""
@@ -99,6 +107,7 @@ PROVIDERS: Final = {
             models="v1/models",
             free_paths=(("POST", "v1/messages/count_tokens"),),
             headers={"anthropic-version": "2023-06-01"},
+            other_keys={"ANTHROPIC_AUTH_TOKEN": "authorization"},
         ),
         Provider(
             "azure",
@@ -110,6 +119,7 @@ PROVIDERS: Final = {
             models="openai/v1/models",
             prefix=rf"openai/(?:v1/|deployments/(?P<model>{SEGMENT})/)?",
             free_paths=(("GET", "openai/models"),),
+            other_keys={"AZURE_OPENAI_AD_TOKEN": "authorization"},
         ),
         Provider(
             "gemini",
@@ -118,6 +128,7 @@ PROVIDERS: Final = {
             key_variable="GEMINI_API_KEY",
             key_header="x-goog-api-key",
             key_parameter="key",
+            other_keys={"GOOGLE_API_KEY": "x-goog-api-key"},
             apis=("gemini.Gemini",),
             models="v1beta/models",
             free_paths=(

@@ -41,6 +41,24 @@ async def test_a_request_keeps_its_path_and_its_query(metered, upstream, known: 
     assert len(steps) == 4
 
 
+@pytest.mark.parametrize(
+    ("api", "variable", "sent"),
+    [
+        ("gemini", "GOOGLE_API_KEY", {"x-goog-api-key": "the-real-key"}),
+        ("messages", "ANTHROPIC_AUTH_TOKEN", {"authorization": "Bearer the-real-key"}),
+    ],
+)
+async def test_a_key_that_stands_elsewhere_stays_with_the_meter_too(
+    metered, upstream, monkeypatch: pytest.MonkeyPatch, api: str, variable: str, sent: dict[str, str]
+) -> None:
+    monkeypatch.setenv(variable, "the-real-key")
+    async with metered(environment={variable: "the-real-key"}) as agent:
+        assert agent.trial.variables[variable] == agent.trial.api_key
+        await getattr(agent, api)()
+    (call,) = upstream.calls
+    assert {name: value for name, value in call.headers.items() if "key" in name or name == "authorization"} == sent
+
+
 async def test_the_model_that_the_user_names_takes_the_place_of_a_deployment(metered, upstream, known) -> None:
     async with metered(environment=known, model="other-gpt") as agent:
         await azure(agent, DEPLOYMENT)

@@ -152,11 +152,12 @@ async def test_a_service_that_is_not_there(closed: str) -> None:
     assert "does not answer: ConnectError" in symptom.found
 
 
+@pytest.mark.parametrize("variable", ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "GOOGLE_API_KEY"])
 @pytest.mark.parametrize(("key", "state"), [("", State.WARNING), ("sk-123456", State.OK)])
 async def test_without_named_endpoints_the_usual_keys_are_looked_for(
-    monkeypatch: pytest.MonkeyPatch, key: str, state: State
+    monkeypatch: pytest.MonkeyPatch, variable: str, key: str, state: State
 ) -> None:
-    monkeypatch.setenv("ANTHROPIC_API_KEY", key)
+    monkeypatch.setenv(variable, key)
     symptom = await the("keys", AgentKind.CLI, "sh")
     assert symptom.state is state
     assert "OPENAI_API_KEY is not set" in symptom.found

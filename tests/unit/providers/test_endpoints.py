@@ -37,6 +37,22 @@ def test_the_usual_variables_say_where_a_provider_is(
     assert found.key_headers == ({header: f"Bearer {key}" if name == "openai" else key} if key else {})
 
 
+@pytest.mark.parametrize(
+    ("name", "variable", "headers"),
+    [
+        ("gemini", "GOOGLE_API_KEY", {"x-goog-api-key": "k-1"}),
+        ("anthropic", "ANTHROPIC_AUTH_TOKEN", {"authorization": "Bearer k-1"}),
+        ("azure", "AZURE_OPENAI_AD_TOKEN", {"authorization": "Bearer k-1"}),
+    ],
+)
+def test_a_key_may_stand_where_clients_look_for_it_too(name: str, variable: str, headers: dict[str, str]) -> None:
+    environment = {variable: "k-1", "AZURE_OPENAI_ENDPOINT": "https://my.openai.azure.com/"}
+    provider = PROVIDERS[name]
+    assert resolve_endpoint(provider, Endpoint(), environment).key_headers == headers
+    usual = resolve_endpoint(provider, Endpoint(), {**environment, provider.key_variable: "k-2"})
+    assert usual.key_headers == {provider.key_header: "k-2"}
+
+
 def test_a_provider_without_a_public_address_is_known_only_with_one() -> None:
     assert "azure" not in resolve_endpoints({}, {})
     variables = {"AZURE_OPENAI_ENDPOINT": "https://my.openai.azure.com/", "AZURE_OPENAI_API_KEY": "k"}
