@@ -119,7 +119,7 @@ def file_kind(file: Path, sources: SourceTexts | None = None) -> Kind | None:
     mistake in it is still one.
     """
     if file.suffix == LINES_SUFFIX:
-        # What git LFS has left out may be cases: whoever reads them says what is missing.
+        # What git LFS has left out may be cases: the reader of cases reports what is missing.
         return "cases" if left_out(file) or any(_has_case_keys(keys) for keys in _line_keys(file)) else None
     is_yaml, name = file.suffix in YAML_SUFFIXES, file.name.lower()
     depth, keys = _head(file, sources or SourceTexts()) if is_yaml else (0, set[str]())
