@@ -11,6 +11,7 @@ import tempfile
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import chdir, redirect_stderr, suppress
+from dataclasses import replace
 from functools import cache, wraps
 from importlib import import_module
 from pathlib import Path
@@ -23,7 +24,14 @@ from typer.models import ArgumentInfo, OptionInfo
 
 from passgate import __version__
 from passgate.flows.cli.options import JsonOption, QuietOption
-from passgate.flows.cli.output import OutputForm, VerdictCode, output_form, print_warnings, take_standard_streams
+from passgate.flows.cli.output import (
+    OutputForm,
+    VerdictCode,
+    gates_file,
+    output_form,
+    print_warnings,
+    take_standard_streams,
+)
 from passgate.flows.process.interrupts import ignore_interrupts
 from passgate.flows.process.supervision import WorkerReport
 from passgate.tasks.errors import (
@@ -32,6 +40,8 @@ from passgate.tasks.errors import (
     MeasurementError,
     PassgateError,
     Problem,
+    Quote,
+    Raw,
     UsageError,
     first_known,
 )
@@ -39,6 +49,7 @@ from passgate.tasks.files.proxies import exceptions_with_loopback
 from passgate.tasks.files.temporary import BUG_PREFIX
 from passgate.tasks.reports.messages import warn, write_line
 
+_LONGEST_TRACEBACK: Final = 1_000_000
 _COMPLETE: Final = "_PASSGATE_COMPLETE"  # The environment variable by which a shell asks what could come next
 _PANELS: Final[Mapping[str, Mapping[str, str]]] = {
     "Run": {"run": "run.run", "try": "trials.try_task", "sign-off": "trials.sign_off", "judge": "trials.judge"},
@@ -143,22 +154,25 @@ def _exit_code(ended: int | BaseException) -> int:
     if isinstance(error, typer.Abort | KeyboardInterrupt):
         warn("interrupted")
         return ExitCode.INTERRUPTED
+    mask = _mask_of_command()
     if isinstance(error, InputError):
         from passgate.tasks.reports.figures import count
 
-        for problem in error.problems:
-            write_line(_mask(problem))
+        problems = [replace(problem, message=mask(problem.message)) for problem in error.problems]
+        for problem in problems:
+            write_line(str(problem))
         summary = f"{count(len(error.problems), 'problem')} found, nothing was run"
         warn(summary)
-        _tell_ci(summary, error.problems)
+        _tell_ci(summary, problems)
         return error.exit_code
     if isinstance(error, PassgateError):
-        warn(_mask(error))
-        _tell_ci(_mask(error))
+        message = mask(error.message if isinstance(error, MeasurementError) else str(error))
+        warn(message)
+        _tell_ci(message)
         return error.exit_code
     with tempfile.NamedTemporaryFile("w", prefix=BUG_PREFIX, suffix=".txt", delete=False, encoding="utf-8") as file:
-        traceback.print_exception(error, file=file)
-    warn(f"a bug in passgate: {type(error).__name__}: {_mask(error)}\nThe details for a report are in {file.name}")
+        file.write(mask(Quote("".join(traceback.format_exception(error)), _LONGEST_TRACEBACK, keep="end")))
+    warn(f"a bug in passgate: {type(error).__name__}: {mask(str(error))}\nThe details for a report are in {file.name}")
     return ExitCode.BUG
 
 
@@ -170,18 +184,25 @@ def _tell_ci(summary: str, problems: Sequence[Problem] = ()) -> None:
     from passgate.tasks.reports.annotations import error_annotations
     from passgate.tasks.reports.markdown import no_verdict
 
-    places = [(problem.file, problem.line, _mask(problem.message)) for problem in problems]
+    places = [(problem.file, problem.line, problem.message) for problem in problems]
     # On standard error, because a command with --json prints nothing else on the other stream.
     sys.stderr.write(error_annotations(places or [("", 0, summary)]))
-    append_step_summary(no_verdict(summary, [_mask(problem) for problem in problems]))
+    append_step_summary(no_verdict(summary, [str(problem) for problem in problems]))
 
 
-def _mask(error: object) -> str:
-    """Return the text of an error without the values of variables that hold secrets by their names."""
+def _mask_of_command() -> Callable[[Raw], str]:
+    """Return what masks the secrets that the command's gates file declares, and those that their variables' names tell.
+
+    Without a gates file that passgate can read, only the latter are known.
+    """
+    from passgate.tasks.formats.loading import policy_or_default
     from passgate.tasks.history.masking import masker_for
 
-    masker = masker_for(None)
-    return masker.render(error.message) if isinstance(error, MeasurementError) else masker.text(str(error))
+    policy = None
+    with suppress(PassgateError, OSError):
+        policy = policy_or_default(Path(gates_file.get()))
+    masker = masker_for(policy)
+    return lambda message: masker.render(message, _LONGEST_TRACEBACK)
 
 
 class _Commands(TyperGroup):

@@ -14,6 +14,7 @@ from typing import Annotated, Final
 
 import typer
 
+from passgate.flows.cli.output import gates_file
 from passgate.tasks.model.names import GateName, RunnerName, Suite
 
 _RUNS: Final = Path(".passgate", "runs")
@@ -26,6 +27,12 @@ _TASK_ID: Final = re.compile(rb"^task_id:[ \t]*[\"']?([\w./-]+)", re.MULTILINE)
 _of_files: Final = partial(typer.Option, rich_help_panel="Files and history")
 _of_machines: Final = partial(typer.Option, rich_help_panel="Other machines")
 _of_output: Final = partial(typer.Option, rich_help_panel="Output")
+
+
+def keep_gates_file(name: str) -> str:
+    """Keep the name of the gates file, whose secrets no error message shows."""
+    gates_file.set(name)
+    return name
 
 
 def named_path(text: str) -> Path:
@@ -123,7 +130,9 @@ AgentOption = Annotated[
     ),
 ]
 SuitesOption = Annotated[str, _of_files(metavar="DIR", help="The suites folder.")]
-GatesOption = Annotated[str, _of_files(metavar="FILE", help="The file with the policies of the gates.")]
+GatesOption = Annotated[
+    str, _of_files(metavar="FILE", help="The file with the policies of the gates.", callback=keep_gates_file)
+]
 HistoryOption = Annotated[
     str | None,
     _of_files(

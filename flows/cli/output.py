@@ -40,6 +40,8 @@ class OutputForm(NamedTuple):
 _TEXT: Final = OutputForm()
 output_form: ContextVar[OutputForm] = ContextVar("output_form", default=_TEXT)  # The form of the output of this command
 
+gates_file: ContextVar[str] = ContextVar("gates_file", default="gates.yaml")  # The gates file of this command
+
 
 def answer(text: Callable[[], str], document: object) -> None:
     """Print the answer of a command: as one JSON document, as text, or with --quiet not at all."""

@@ -106,6 +106,8 @@ def show(
 def _show_tasks(named: list[str], gates: str) -> None:
     from passgate.tasks.commands.try_task import task_in_suites
     from passgate.tasks.formats.loading import policy_or_default
+    from passgate.tasks.history.masking import masker_for
+    from passgate.tasks.model.task import EvalTask
     from passgate.tasks.reports.tasks import tasks_as_yaml
 
     policy = policy_or_default(Path(gates))
@@ -120,7 +122,9 @@ def _show_tasks(named: list[str], gates: str) -> None:
             except UsageError:
                 _refuse_run(name)
                 raise
-    answer(lambda: tasks_as_yaml(tasks), tasks)
+    masker = masker_for(policy)
+    shown = [EvalTask.model_validate_json(masker.json(task.model_dump_json())) for task in tasks]
+    answer(lambda: tasks_as_yaml(shown), shown)
 
 
 def _refuse_run(name: str) -> None:

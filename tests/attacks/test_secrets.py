@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from tests.scenarios import Scenarios
-from tests.scenarios.spoken_secrets import GRADERS, SPOKEN, kept_files, of_every_secret
+from tests.scenarios.spoken_secrets import GRADERS, SECRETS, SPOKEN, kept_files, of_every_secret
 
 
 def contents(file: Path) -> str:
@@ -28,5 +28,17 @@ def test_what_was_said_is_told_otherwise(scenario: Scenarios) -> None:
     for name in (*GRADERS, "of-programs"):
         assert "***" in run.ended(f"try-{name}").stdout, name
         assert "***" in run.ended(f"show-{name}").stdout, name
+    for name in ("show-tasks", "show-tasks-json"):
+        assert run.ended(name).stdout.count("*** ***") == 1
+    for name in ("validate", "show-broken"):
+        assert "unknown evaluator '***'" in run.ended(name).stderr
     doctor = run.ended("doctor").stdout
     assert "DB_PASSWORD, DEPLOY, PLAIN_SECRET, SIGNING_KEY, SPACED_TOKEN" in doctor
+
+
+def test_errors_show_no_secret_that_another_gates_file_declares(scenario: Scenarios, tmp_path: Path) -> None:
+    project = scenario(of_every_secret).copy(tmp_path / "copy")
+    (project.path / "gates.yaml").rename(project.path / "others.yaml")
+    problems = project.passgate("show", "broken", "--gates", "others.yaml", GITHUB_ACTIONS="true", **SECRETS).stderr
+    assert "unknown evaluator '***'" in problems
+    assert not any(part in problems for part in SPOKEN)

@@ -109,6 +109,7 @@ tests:
   - id: of-programs
     criteria: Say nothing that is secret.
     input: Say nothing that is secret.
+    expected_output: ${{ DEPLOY }} ${{ DB_PASSWORD }}
     assertions:
       - {type: equals, value: done}
       - {type: is-json}
@@ -117,6 +118,13 @@ tests:
       - {type: code-grader, command: [python3, grader.py, --crash], name: crashes}
       - {type: python, value: "raise ValueError(output)", name: raises}
       - {type: python, value: "{'pass': False, 'score': 0, 'reason': output}", name: reasons}
+"""
+
+
+BROKEN = """\
+name: broken
+tests:
+  - {id: a, criteria: x, input: x, assertions: [{type: "${{ DEPLOY }}"}, {type: "${{ DB_PASSWORD }}"}]}
 """
 
 
@@ -142,6 +150,11 @@ def of_every_secret(made: Scenario) -> None:
     made.keep("try-json", "try", "golden/files", "--agent", "talker", "--json")
     made.keep("doctor", "doctor", "talker", "--try")
     made.keep("doctor-json", "doctor", "talker", "--try", "--json")
+    made.keep("show-tasks", "show", "suites/golden/EVAL.yaml")
+    made.keep("show-tasks-json", "show", "suites/golden/EVAL.yaml", "--format", "json")
+    made.write("broken/EVAL.yaml", BROKEN)
+    made.keep("validate", "validate", "broken")
+    made.keep("show-broken", "show", "broken", GITHUB_ACTIONS="true")
     made.keep("judge", "judge", run.name)
     made.keep("report", "report", run.name)
     made.keep("json", "run", "ci_merge", "--agent", "talker", "--json")
