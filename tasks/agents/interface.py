@@ -103,7 +103,7 @@ def _call_tool(url: str, name: str, arguments: Mapping[str, Any]) -> Any:
 
 def symptom(spec: AgentSpec, what: str, state: State, found: str, remedy: str = "") -> Symptom:
     """Return what `doctor` says of one thing about an agent."""
-    return Symptom(subject=f"agent {spec}", what=what, state=state, found=found, remedy=remedy)
+    return Symptom(f"agent {spec}", what, state, found, remedy)
 
 
 class Agent(Protocol):

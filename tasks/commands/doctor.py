@@ -5,7 +5,7 @@ import os
 import platform
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TypeVar
@@ -106,16 +106,16 @@ async def examine(names: Sequence[str], gates: Path, suites: Path) -> tuple[Symp
     files_are_right = all(symptom.what != "agents" or symptom.state is State.OK for symptom in files)
     if not subjects and files_are_right:
         remedy = f"name agents in {gates.parent / AGENTS_FILE}, or give one to this command: {FORMS}"
-        groups.append([_symptom("agents", "names", State.OK, "no agent has a name", remedy)])
+        groups.append([Symptom("agents", "names", State.OK, "no agent has a name", remedy)])
     secrets = secret_variables(os.environ, setup.policy, agents)
     shown = f"masked are the values of {', '.join(secrets)}" if secrets else "no variable that is set contains a secret"
-    machine.append(_symptom("machine", "secrets", State.OK, shown))
+    machine.append(Symptom("machine", "secrets", State.OK, shown))
     # Replies of endpoints can contain the key that they received.
-    masker = masker_for(setup.policy, *agents)
+    mask = masker_for(setup.policy, *agents).text
     return tuple(
-        symptom.model_copy(update={key: masker.text(getattr(symptom, key)) for key in ("subject", "found", "remedy")})
+        replace(one, subject=mask(one.subject), found=mask(one.found), remedy=mask(one.remedy))
         for group in (machine, files, judge, *groups)
-        for symptom in group
+        for one in group
     )
 
 
@@ -131,29 +131,25 @@ def _find_subject(name: str, setup: _Setup, failure: State) -> AgentSpec | list[
         return _failures(f"agent {name}", "name", error, failure)
 
 
-def _symptom(subject: str, what: str, state: State, found: str, remedy: str = "") -> Symptom:
-    return Symptom(subject=subject, what=what, state=state, found=found, remedy=remedy)
-
-
 def _machine() -> list[Symptom]:
     with temporary_folder("doctor") as folder:
         isolation = best_isolation((), run_folder=folder)
     if not isolation.bubblewrap:
         found = f"only {isolation.name}, because {isolation.why_not}: {UNISOLATED}"
         remedy = f"{ISOLATION_REMEDY}, or try only agents you trust"
-        symptoms = [_symptom("machine", "isolation", State.WARNING, found, remedy)]
+        symptoms = [Symptom("machine", "isolation", State.WARNING, found, remedy)]
     else:
-        symptoms = [_symptom("machine", "isolation", State.OK, isolation.name)]
+        symptoms = [Symptom("machine", "isolation", State.OK, isolation.name)]
     python = f"{platform.python_version()}, with passgate {__version__}"
-    symptoms.append(_symptom("machine", "python", State.OK, python))
+    symptoms.append(Symptom("machine", "python", State.OK, python))
     try:
-        symptoms.append(_symptom("machine", "prefect", State.OK, version("prefect")))
+        symptoms.append(Symptom("machine", "prefect", State.OK, version("prefect")))
     except PackageNotFoundError:
         remedy = "install passgate together with its dependencies"
-        symptoms.append(_symptom("machine", "prefect", State.FAILED, "not installed", remedy))
+        symptoms.append(Symptom("machine", "prefect", State.FAILED, "not installed", remedy))
     git = shutil.which("git")
     remedy = "" if git else "install git: without it runs have no commit and no branch, and so no baseline"
-    return [*symptoms, _symptom("machine", "git", State.OK if git else State.WARNING, git or "not on PATH", remedy)]
+    return [*symptoms, Symptom("machine", "git", State.OK if git else State.WARNING, git or "not on PATH", remedy)]
 
 
 def _files(gates: Path, suites: Path) -> tuple[list[Symptom], _Setup]:
@@ -165,7 +161,7 @@ def _files(gates: Path, suites: Path) -> tuple[list[Symptom], _Setup]:
         except PassgateError as error:
             symptoms.extend(_failures("files", what, error))
             return None
-        symptoms.append(_symptom("files", what, State.OK, shown(content)))
+        symptoms.append(Symptom("files", what, State.OK, shown(content)))
         return content
 
     policy = read(
@@ -173,7 +169,7 @@ def _files(gates: Path, suites: Path) -> tuple[list[Symptom], _Setup]:
     )
     if policy is not None and not gates.is_file():
         found = f"no {gates}: runs use the policy that passgate ships: {', '.join(sorted(policy.gates))}"
-        symptoms[-1] = _symptom("files", "gates", State.WARNING, found, "make one with `passgate init`")
+        symptoms[-1] = Symptom("files", "gates", State.WARNING, found, "make one with `passgate init`")
     prices = read(
         "prices", lambda: load_prices(gates), lambda prices: f"{len(prices.models)} models or patterns of them"
     )
@@ -189,7 +185,7 @@ def _files(gates: Path, suites: Path) -> tuple[list[Symptom], _Setup]:
 
 def _failures(subject: str, what: str, error: PassgateError, state: State = State.FAILED) -> list[Symptom]:
     found = [str(problem) for problem in error.problems] if isinstance(error, InputError) else [str(error)]
-    return [_symptom(subject, what, state, line) for line in found]
+    return [Symptom(subject, what, state, line) for line in found]
 
 
 async def _judge(setup: _Setup) -> list[Symptom]:
@@ -201,17 +197,17 @@ async def _judge(setup: _Setup) -> list[Symptom]:
         return _failures("judge", "settings", error)
     if judge is None:
         found = "no LLM judge is set, so rubrics cannot be graded"
-        return [_symptom("judge", "settings", State.WARNING, found, f"set one with {SETTINGS}")]
+        return [Symptom("judge", "settings", State.WARNING, found, f"set one with {SETTINGS}")]
     if isinstance(judge, RecordedJudge):
-        return [_symptom("judge", "settings", State.OK, f"{judge.name}; no model is asked")]
+        return [Symptom("judge", "settings", State.OK, f"{judge.name}; no model is asked")]
     # Only a reply of the model proves that the address, the key and the model's name are right.
-    reply = _symptom("judge", "reply", State.OK, f"{judge.name} replies")
+    reply = Symptom("judge", "reply", State.OK, f"{judge.name} replies")
     try:
         async with asyncio.timeout(JUDGE_SECONDS):
             await judge.reply(_QUESTION)
     except (MeasurementError, TimeoutError) as error:
         found = str(error) or f"{judge.name} did not reply within {JUDGE_SECONDS:g} s"
-        reply = _symptom("judge", "reply", State.FAILED, found, f"check {SETTINGS}, and the key")
+        reply = Symptom("judge", "reply", State.FAILED, found, f"check {SETTINGS}, and the key")
     finally:
         await judge.close()
     return [reply, price_symptom("judge", judge.name, setup.prices, None)]
@@ -234,17 +230,17 @@ async def _start_of_preset(agent: AgentSpec, preset: Preset, policy: Policy) -> 
             started = agent.model_copy(update={"upstreams": nowhere})
             finished = await one_trial(task, started, folder / "gates.yaml", folder, policy)
     except PassgateError as error:
-        return _symptom(subject, "start", State.FAILED, str(error))
+        return Symptom(subject, "start", State.FAILED, str(error))
     transcript = finished.transcript
     if transcript.end is EndReason.OVER_BUDGET and "max_steps" in transcript.detail:
-        return _symptom(subject, "start", State.OK, f"{preset.program} asks its model without a login")
+        return Symptom(subject, "start", State.OK, f"{preset.program} asks its model without a login")
     if transcript.end is EndReason.TIMED_OUT:
         found = f"{preset.program} asked no model within {START_SECONDS:g} s: it may wait for a login"
-        return _symptom(subject, "start", State.WARNING, found, remedy)
+        return Symptom(subject, "start", State.WARNING, found, remedy)
     if finished.trial.status not in MEASURED:
-        return _symptom(subject, "start", State.FAILED, finished.trial.reason)
+        return Symptom(subject, "start", State.FAILED, finished.trial.reason)
     said = quote(transcript.detail or transcript.output or transcript.printed, 300)
-    return _symptom(subject, "start", State.WARNING, f"{preset.program} ended before it asked a model: {said}", remedy)
+    return Symptom(subject, "start", State.WARNING, f"{preset.program} ended before it asked a model: {said}", remedy)
 
 
 async def _try_agent(name: str, gates: Path, suites: Path, trials: list[FinishedTrial]) -> list[Symptom]:
@@ -263,7 +259,7 @@ async def _try_agent(name: str, gates: Path, suites: Path, trials: list[Finished
         # Find a model without a price before anybody pays for it.
         finished = await one_trial(task, agent, gates, suites, policy, _needs_price(policy))
     except PassgateError as error:
-        return [_symptom(subject, "trial", State.FAILED, str(error))]
+        return [Symptom(subject, "trial", State.FAILED, str(error))]
     trials.append(finished)
     trial, end = finished.trial, finished.transcript.end
     # A trial that fails its graders is fine: it proves that the agent can be run and measured.
@@ -278,11 +274,11 @@ async def _try_agent(name: str, gates: Path, suites: Path, trials: list[Finished
     elif end is EndReason.CRASHED:
         state, remedy = State.WARNING, "the agent started and then crashed: see the trial below"
     found = f"{trial.suite}/{trial.task_id} {trial.status}" + (f": {trial.reason}" if trial.reason else "")
-    symptoms = [_symptom(subject, "trial", state, found, remedy)]
+    symptoms = [Symptom(subject, "trial", state, found, remedy)]
     # The models that answered may lack a price. With a cost limit, the trial itself refused them.
     models = single_models(trial.model) if trial.metrics.cost is None else ()
     symptoms += [price_symptom(subject, model, load_prices(gates), None) for model in models]
     if trial.status in MEASURED and not finished.transcript.complete:
         remedy = "have its client take OPENAI_BASE_URL or the like, or have it write a transcript"
-        symptoms.append(_symptom(subject, "meter", State.WARNING, BLIND.removeprefix("warning: "), remedy))
+        symptoms.append(Symptom(subject, "meter", State.WARNING, BLIND.removeprefix("warning: "), remedy))
     return symptoms

@@ -1,5 +1,6 @@
 """What `passgate doctor` and `passgate check-graders` find."""
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
@@ -12,7 +13,8 @@ class State(StrEnum):
     FAILED = "failed"
 
 
-class Symptom(Frozen):
+@dataclass(frozen=True)
+class Symptom:
     """One thing that was looked at."""
 
     subject: str

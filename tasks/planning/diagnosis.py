@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from passgate.tasks.agents import agent_class, check_agent
@@ -29,7 +30,7 @@ async def diagnose(agent: AgentSpec, suites: Path, prices: PriceTable, needs_pri
     try:
         check_agent(agent, suites)
     except PassgateError as error:
-        return [Symptom(subject=subject, what=agent.kind, state=State.FAILED, found=str(error))]
+        return [Symptom(subject, agent.kind, State.FAILED, str(error))]
     symptoms = [await asyncio.to_thread(kind.describe, agent)]
     if not agent.calls_models:
         return symptoms
@@ -41,14 +42,11 @@ async def diagnose(agent: AgentSpec, suites: Path, prices: PriceTable, needs_pri
         symptoms.append(_usual_keys(subject, (preset.key,) if preset else USUAL_KEYS))
     if agent.fixed_model is not None:
         return [*symptoms, price_symptom(subject, agent.fixed_model, prices, needs_price)]
-    found = "not known before the agent asks for one"
-    return [*symptoms, Symptom(subject=subject, what="model", state=State.OK, found=found)]
+    return [*symptoms, Symptom(subject, "model", State.OK, "not known before the agent asks for one")]
 
 
 async def _endpoint(subject: str, name: str, endpoint: Endpoint) -> Symptom:
-    def symptom(state: State, found: str, remedy: str = "") -> Symptom:
-        return Symptom(subject=subject, what=f"endpoint {name}", state=state, found=found, remedy=remedy)
-
+    symptom = partial(Symptom, subject, f"endpoint {name}")
     try:
         target = resolve_endpoint(PROVIDERS[name], endpoint, os.environ)
     except UsageError as error:
@@ -71,11 +69,11 @@ def _usual_keys(subject: str, keys: Sequence[str]) -> Symptom:
     keys = [sources.get(key, key) for key in keys]
     found = ", ".join(f"{name} is {'set' if os.environ.get(name) else 'not set'}" for name in keys)
     if any(os.environ.get(name) for name in keys):
-        return Symptom(subject=subject, what="keys", state=State.OK, found=found)
+        return Symptom(subject, "keys", State.OK, found)
     remedy = "if it calls models: set one of them, or name the endpoints and their keys with `upstreams`"
     if len(keys) == 1:
         remedy = f"set {keys[0]}, or name the endpoint and its key with `upstreams`"
-    return Symptom(subject=subject, what="keys", state=State.WARNING, found=found, remedy=remedy)
+    return Symptom(subject, "keys", State.WARNING, found, remedy)
 
 
 def price_symptom(subject: str, model: str, prices: PriceTable, needs_price: str | None) -> Symptom:
@@ -83,7 +81,6 @@ def price_symptom(subject: str, model: str, prices: PriceTable, needs_price: str
     price = prices.price(model)
     if price is not None:
         found = f"{model} costs ${price.input:g} in and ${price.output:g} out per million tokens"
-        return Symptom(subject=subject, what="price", state=State.OK, found=found)
+        return Symptom(subject, "price", State.OK, found)
     found = f"the price of {model} is not known" + (f", and {needs_price}" if needs_price else "")
-    state = State.FAILED if needs_price else State.WARNING
-    return Symptom(subject=subject, what="price", state=state, found=found, remedy=price_remedy(model))
+    return Symptom(subject, "price", State.FAILED if needs_price else State.WARNING, found, price_remedy(model))

@@ -11,7 +11,7 @@ from passgate.tasks.reports.checks import doctor_report, grader_checks_report
 
 
 def symptom(subject: str = "machine", state: State = State.OK, found: str = "fine", **more: str) -> Symptom:
-    return Symptom(subject=subject, what=more.pop("what", "git"), state=state, found=found, **more)
+    return Symptom(subject, more.pop("what", "git"), state, found, **more)
 
 
 def doctor(*symptoms: Symptom, width: int = 100, color: bool = False) -> str:
