@@ -57,7 +57,7 @@ def large_run(tasks: int, k: int, *, failing: float = 0.1, seed: int = 0) -> Run
     )
     before = {task.name: _before(task, luck) for task in planned}
     baseline = Baseline(branch="main", tasks=before)
-    verdict = judge(plan, plan.policy, trials, measure(plan, trials, baseline), baseline, "")
+    verdict = judge(plan, trials, measure(plan, trials, baseline), baseline, "")
     verdict = verdict.model_copy(update={"judged_at": STARTED + timedelta(minutes=9)})
     earlier = {
         name: tuple(EarlierRun(f"2026010{day + 1}T000000Z-nightly-0a0b", luck.randint(k - 1, k), k) for day in range(9))

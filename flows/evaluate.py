@@ -52,7 +52,7 @@ async def evaluate(
             baseline = pool(trials)
             measurement = await engine.step("measure", as_work(measure, plan, trials, baseline))
             name, drift = judge_name(plan.policy.judge), drift_findings(plan)
-            judging = as_work(judge, plan, plan.policy, trials, measurement, baseline, name, drift)
+            judging = as_work(judge, plan, trials, measurement, baseline, name, drift)
             verdict = await engine.step("judge", judging)
             if plan.base.edits:
                 # Imported here, because most changes edit nothing that judges them.

@@ -96,7 +96,7 @@ async def _other_verdict(
     pool = baseline_pool(change.model_copy(update={"run_id": plan.run_id}), earlier)
     all_trials = await run(change, pool)
     baseline, name = pool(all_trials), judge_name(change.policy.judge)
-    own = judge(change, change.policy, all_trials, measure(change, all_trials, baseline), baseline, name)
+    own = judge(change, all_trials, measure(change, all_trials, baseline), baseline, name)
     return OtherVerdict(decision=own.decision, headline=own.headline, reasons=own.reasons)
 
 

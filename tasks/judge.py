@@ -1,4 +1,4 @@
-"""Judge a run: apply a policy to its measurement and its baseline, and return the verdict."""
+"""Judge a run: apply its policy to its measurement and its baseline, and return the verdict."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -9,7 +9,7 @@ from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.graders import LlmRubric
 from passgate.tasks.model.json_values import json_digest, trials_digest
 from passgate.tasks.model.measurement import Measurement, SuiteMeasurement
-from passgate.tasks.model.policy import AlarmPolicy, GatePolicy, Policy
+from passgate.tasks.model.policy import AlarmPolicy, GatePolicy
 from passgate.tasks.model.run import RunContext
 from passgate.tasks.model.transcript import END_IN_WORDS, EndReason
 from passgate.tasks.model.trial import MEASURED, Trial
@@ -20,19 +20,19 @@ _CRASHES: Final = (END_IN_WORDS[EndReason.CRASHED], END_IN_WORDS[EndReason.NOT_S
 
 def judge(
     context: RunContext,
-    policy: Policy,
     trials: Sequence[Trial],
     measurement: Measurement,
     baseline: Baseline,
     judge_name: str,
     drift: Sequence[str] = (),
 ) -> Verdict:
-    """Return the verdict of a gate on a run, under a policy that need not be the run's own.
+    """Return the verdict of a gate on a run.
 
     `judge_name` is the model that graded rubrics, `drift` the findings of drift in the history, as text.
     """
-    ruling = rule_on(context, policy.gates[context.gate], measurement, baseline)
-    alarms = suite_alarms(policy.gates[context.gate], measurement.suites, trials, drift)
+    policy = context.gate_policy
+    ruling = rule_on(context, policy, measurement, baseline)
+    alarms = suite_alarms(policy, measurement.suites, trials, drift)
     notes = (*(f"alarm: {alarm.message}" for alarm in alarms), *ruling.notes)
     has_rubrics = any(isinstance(grader, LlmRubric) for task in context.tasks for grader in task.graders)
     return Verdict(
@@ -46,16 +46,16 @@ def judge(
         agent=str(context.agent),
         judge=judge_name if has_rubrics else "",
         revision=context.revision,
-        inputs=verdict_inputs(context, policy, trials, baseline),
+        inputs=verdict_inputs(context, trials, baseline),
         started_at=context.created_at,
         judged_at=datetime.now(UTC),
     )
 
 
-def verdict_inputs(context: RunContext, policy: Policy, trials: Sequence[Trial], baseline: Baseline) -> Inputs:
+def verdict_inputs(context: RunContext, trials: Sequence[Trial], baseline: Baseline) -> Inputs:
     """Return the digests of everything that a verdict depends on."""
     return Inputs(
-        policy=json_digest(policy.model_dump(mode="json")),
+        policy=json_digest(context.policy.model_dump(mode="json")),
         tasks=json_digest({task.task_id: task.task_digest for task in context.tasks}),
         graders=json_digest({task.task_id: task.grader_digest for task in context.tasks}),
         agent=json_digest(context.agent.model_dump(mode="json", exclude_defaults=True)),

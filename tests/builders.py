@@ -202,4 +202,5 @@ def verdict_on(
     plan: Plan, policy: Policy, trials: Sequence[Trial], baseline: Baseline, judge_name: str = ""
 ) -> Verdict:
     """What the gate says of these trials."""
-    return judge(plan, policy, trials, measure(plan, trials, baseline), baseline, judge_name)
+    measurement = measure(plan, trials, baseline)
+    return judge(plan.model_copy(update={"policy": policy}), trials, measurement, baseline, judge_name)

@@ -103,8 +103,8 @@ def judge(
         warn(f"the run {store.name} has not ended: this judges the trials that it has so far")
     trials = store.read_trials()
     baseline = pooled_baseline(plan, read_rows(plan), trials)
-    measurement = measure(plan, trials, baseline)
-    verdict = judge_trials(plan, policy, trials, measurement, baseline, earlier.judge if earlier else "")
+    judge_name = earlier.judge if earlier else ""
+    verdict = judge_trials(plan, trials, measure(plan, trials, baseline), baseline, judge_name)
     text = terminal(verdict, width=width(), color=color(), options=try_options(request), is_whole=not is_screen())
     return say_verdict(verdict, lambda: text)
 

@@ -57,7 +57,7 @@ def _write_page(store: RunStore, verdict: Verdict | None, history: str | None = 
         plan = plan.model_copy(update={"request": plan.request.model_copy(update={"history": history})})
     known, going = known_before(plan, trials), None
     if verdict is None:
-        verdict = judge(plan, plan.policy, trials, measure(plan, trials, known.baseline), known.baseline, "")
+        verdict = judge(plan, trials, measure(plan, trials, known.baseline), known.baseline, "")
         going = Going(len(trials), sum(task.k for task in plan.tasks))
     view = RunView(verdict, tuple(trials), store.read_transcript, known.baseline.tasks, known.recent, plan)
     write_page(view, store, run_masker(plan), going=going)

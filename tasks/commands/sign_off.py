@@ -115,7 +115,7 @@ def _changed_files(plan: Plan, inputs: Inputs, store: RunStore) -> Iterator[str]
 
 def _inputs(plan: Plan) -> Inputs:
     """Return the digests of a plan's files, without those of its trials and its baseline."""
-    return verdict_inputs(plan, plan.policy, (), Baseline(branch=""))
+    return verdict_inputs(plan, (), Baseline(branch=""))
 
 
 def _differences(inputs: Inputs, plan: Plan, present: Plan) -> Iterator[str]:

@@ -95,7 +95,7 @@ def judged(plan: Plan, open_executor: OpenExecutor) -> tuple[Verdict, list[Trial
     """A run from its plan to its verdict, with an executor."""
     pool = baseline_pool(plan, read_rows(plan))
     trials = asyncio.run(run(open_executor, plan, pool))
-    return judge(plan, plan.policy, trials, measure(plan, trials, pool(trials)), pool(trials), ""), trials
+    return judge(plan, trials, measure(plan, trials, pool(trials)), pool(trials), ""), trials
 
 
 HERE: OpenExecutor = partial(in_process, Engine())
