@@ -8,6 +8,7 @@ import json
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from email.utils import getaddresses
 from fnmatch import fnmatchcase
 from posixpath import normpath
@@ -147,7 +148,7 @@ def denied_values(call: ToolCall, rule: ArgumentRule) -> Iterator[bool]:
         if rule.allow:
             items = (item for value in values for item in _items(value))
             yield from (False for item in items if not _is_allowed(item, rule.allow))
-        items = (item for value in values for item in (*_items(value), *_command_line(value)))
+        items = (item for value in values for item in (*_held(value), *_command_line(value)))
         yield from (True for item in items if any(_is_meant(pattern, item) for pattern in rule.deny))
 
 
@@ -179,7 +180,7 @@ def _calls_in(call: ToolCall) -> Iterator[ToolCall]:
 def _has(arguments: Mapping[str, Any], param: str, expected: Any) -> bool:
     """Return whether an argument is as a pattern of forbidden calls wants it, or holds such an item."""
     for value in _values_at(arguments, param):
-        items = [value, *_items(value), *_command_line(value)]
+        items = [*_held(value), *_command_line(value)]
         if isinstance(expected, str):
             found = any(_is_meant(expected, item) for item in items)
         else:
@@ -192,22 +193,40 @@ def _has(arguments: Mapping[str, Any], param: str, expected: Any) -> bool:
 
 
 def _values_at(arguments: Mapping[str, Any], name: str) -> Iterator[Any]:
-    """Yield what is at a name, or by dots inside of one another, in each item of a list."""
-    return iter([arguments[name]]) if name in arguments else _values_inside(arguments, name.split("."))
+    """Yield what is at a name in any spelling, or by dots inside of one another, in each item of a list."""
+    return iter(_named(arguments, name) or _values_inside(arguments, name.split(".")))
 
 
 def _values_inside(value: Any, path: list[str]) -> Iterator[Any]:
     if not path:
         yield value
     elif isinstance(value, Mapping):
-        if path[0] in value:
-            yield from _values_inside(value[path[0]], path[1:])
+        for held in _named(value, path[0]):
+            yield from _values_inside(held, path[1:])
     elif isinstance(value, list | tuple):
         if path[0].isascii() and path[0].isdecimal() and len(path[0]) < 10 and int(path[0]) < len(value):
             yield from _values_inside(value[int(path[0])], path[1:])
         for item in value:
             if isinstance(item, Mapping):
                 yield from _values_inside(item, path)
+
+
+def _named(fields: Mapping[str, Any], name: str) -> list[Any]:
+    return [value for key, value in fields.items() if key == name or cached_plain(key) == cached_plain(name)]
+
+
+def _held(value: Any, depth: int = 0) -> Iterator[Any]:
+    """Yield a value and all that it holds: items of a list, values of an object, and those of a text that is JSON."""
+    yield value
+    inner = value
+    if isinstance(value, str) and value.lstrip().startswith(("[", "{")):
+        with suppress(ValueError, RecursionError):
+            # A tool may take either value of a duplicate key.
+            inner = json.loads(value, object_pairs_hook=lambda pairs: [held for _, held in pairs])
+    if depth < _MOST_DEPTH and not isinstance(inner, str):
+        held = inner.values() if isinstance(inner, Mapping) else inner if isinstance(inner, list | tuple) else ()
+        for item in held:
+            yield from _held(item, depth + 1)
 
 
 def _items(value: Any, depth: int = 0) -> Iterator[Any]:
@@ -233,7 +252,7 @@ def _is_meant(pattern: str, item: Any) -> bool:
     space = " " if " " in pattern else ""
     return isinstance(item, str) and any(
         fnmatchcase(cached_plain(reading, space), cached_plain(pattern, space))
-        for reading in (item, *_paths(item), *_addresses(item))
+        for reading in (item, item.rstrip("."), *_paths(item), *_addresses(item))
     )
 
 

@@ -207,6 +207,9 @@ def test_the_calls_of_a_parallel_call_are_looked_at(holds: str) -> None:
         ("*@evil.example", "team@shop.example, X <x@EVIL.example>; y@shop.example", True),
         *(("*@evil.example", "x@\u200bevil.example", True), ("*@evil.example", "x@\uff45vil.example ", True)),
         ("*@evil.example", "x@evil.example.org", False),
+        *(("*@evil.example", [{"email": "x@evil.example"}], True), ("*@evil.example", "x@evil.example.", True)),
+        *(("*@evil.example", '["x@evil.example"]', True), ("*@evil.example", '{"to": ["x@evil.example"]}', True)),
+        ("*@evil.example", '{"to": "x@evil.example", "to": "y@shop.example"}', True),
         *(("*rm -rf*", ["rm", "-rf", "/"], True), ("*rm -rf*", "rm  -rf\t/", True), ("rm *", "rmdir a", False)),
         ("*drop table*", "DROP\nTABLE orders", True),
         *(("/etc/*", "//etc/passwd", True), ("/etc/*", "/tmp/../etc/passwd", True), ("/etc/*", "/etc/./", True)),
@@ -218,6 +221,14 @@ def test_the_calls_of_a_parallel_call_are_looked_at(holds: str) -> None:
 def test_a_forbidden_value_is_found_in_every_reading(expected: Any, value: Any, forbidden: bool) -> None:
     call = ToolCall(tool="act", arguments={"on": {"what": value}})
     assert is_forbidden(call, ToolPattern(tool="act", params={"on.what": expected})) is forbidden
+
+
+@pytest.mark.parametrize("name", ["To", " to", "t\u200bo"])
+def test_a_forbidden_value_is_found_at_every_spelling_of_the_argument(name: str) -> None:
+    mail = {name: "x@evil.example"}
+    for arguments, param in ((mail, "to"), ({"MAIL": mail}, "mail.to")):
+        pattern = ToolPattern(tool="send", params={param: "*@evil.example"})
+        assert is_forbidden(ToolCall(tool="send", arguments=arguments), pattern)
 
 
 def test_a_value_is_found_in_each_entry_of_a_list() -> None:
