@@ -35,7 +35,7 @@ from passgate.tasks.model.transcript import ToolCall, Transcript
 from passgate.tasks.model.trial import TrialMetrics
 
 # A server or a namespace stands before the name: mcp__crm__delete, crm.delete, crm/delete, functions:delete.
-_SEPARATOR: Final = re.compile(r"__|[./:]")
+_SEPARATOR: Final = re.compile(r"__+|[./:]")
 _OWN_SERVER: Final = re.compile(r"^(mcp\.)?passgate\.(?=[^*])")
 _METER: Final = "Send the agent's model calls through the passgate meter"
 _FILE: Final = "have the agent write its transcript, with usage and times, to the file that PASSGATE_TRANSCRIPT names"
@@ -133,9 +133,11 @@ cached_plain = lru_cache(maxsize=4096)(plain)
 
 def tool_matches(pattern: str, tool: str) -> bool:
     """Return whether a pattern, with `*`, `?` and `[...]` as in file names, means a tool by its name. The server and
-    the namespaces before the name may be left out; cases and what the eye does not see do not matter.
+    the namespaces before the name may be left out; cases, dashes and what the eye does not see do not matter.
     """
     pattern, name = cached_plain(pattern), cached_plain(tool)
+    if "[" not in pattern:  # A dash in brackets is a range
+        pattern, name = pattern.replace("-", "_"), name.replace("-", "_")
     if fnmatchcase(name, pattern):
         return True
     parts = _SEPARATOR.split(name)

@@ -164,6 +164,7 @@ def test_a_call_matches_a_pattern(pattern: ToolPattern, matches: bool) -> None:
     [
         *("delete_customer", "mcp__crm__delete_customer", "crm__delete_customer", "crm.delete_customer"),
         *("functions.delete_customer", "crm/delete_customer", "crm:delete_customer", "DELETE_customer"),
+        *("delete-customer", "mcp__CRM__prod___delete_customer", "crm__delete-customer"),
         *(" delete_customer\n", "delete\u200b_customer", "\uff44elete_customer"),
     ],
 )
@@ -182,6 +183,7 @@ def test_a_forbidden_tool_is_found_in_every_spelling(pattern: str, tool: str) ->
             ("passgate.ref*", "Refund", True),
             ("mcp__passgate__*", "x", False),
         ),
+        *(("[a-d]elete-*", "delete-customer", True), ("[a-c]elete-*", "delete-customer", False)),
         *(("delete", "soft_delete", False), ("delete", "delete_customer", False)),
         *(("send", "mcp__mail__resend", False), ("crm", "mcp__crm__read", False), ("*", "", True)),
     ],
