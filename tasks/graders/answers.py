@@ -1,7 +1,9 @@
 """The final answer against texts, regular expressions and JSON Schemas; its length."""
 
+import asyncio
 import unicodedata
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import islice
 from typing import Any, Final
 
@@ -10,8 +12,8 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from passgate.tasks.errors import MeasurementError, Quote, Raw
-from passgate.tasks.graders.evidence import Evidence, checks_grade, expectation, score_grade
-from passgate.tasks.graders.searches import found, javascript_found, look_alike
+from passgate.tasks.graders.evidence import Evidence, checks_grade, expectation, leaves, score_grade
+from passgate.tasks.graders.searches import found, found_in, javascript_found, look_alike
 from passgate.tasks.model.assertions import Equals, IsJson, Regex, TextAssertion
 from passgate.tasks.model.grade import RawCheck, RawGrade
 from passgate.tasks.model.graders import MaxLength, OutputCheck
@@ -42,6 +44,7 @@ async def grade_output(options: OutputCheck, evidence: Evidence) -> RawGrade:
     `MeasurementError` when the JSON Schema of the options cannot be used, and as `found` does.
     """
     answer = evidence.final_answer
+    await _refuse_slow_patterns(options.json_schema, answer)
     checks = list(output_checks(options, answer))
     if options.matches is not None:
         passed = await found(options.matches, answer, ignore_case=options.ignore_case)
@@ -106,10 +109,33 @@ def schema_problems(schema: dict[str, Any], document: Any) -> list[Raw]:
         return ["the answer is nested too deeply"]
 
 
+async def _refuse_slow_patterns(schema: dict[str, Any] | None, answer: str) -> None:
+    """Raise `MeasurementError` if a regular expression of a JSON Schema takes too long on a text of the answer: the
+    validator searches the same texts, and without a limit.
+    """
+    patterns = {} if schema is None else dict.fromkeys(_patterns(schema))
+    if patterns:
+        with suppress(ValueError):
+            texts = [one for one in leaves(parse_json(answer)) if isinstance(one, str)]
+            await asyncio.gather(*(found_in(pattern, texts) for pattern in patterns))
+
+
+def _patterns(schema: Any) -> Iterator[str]:
+    """Yield the regular expressions of a JSON Schema."""
+    if isinstance(schema, dict):
+        pattern, of_names = schema.get("pattern"), schema.get("patternProperties")
+        yield from [pattern] if isinstance(pattern, str) else []
+        yield from of_names if isinstance(of_names, dict) else []
+    held = schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ()
+    for one in held:
+        yield from _patterns(one)
+
+
 async def grade_is_json(options: IsJson, evidence: Evidence) -> RawGrade:
     """Return 1 when the final answer is a JSON document, and as the JSON Schema of the options wants it, else 0. Raises
     `MeasurementError` when that schema cannot be used.
     """
+    await _refuse_slow_patterns(options.value, evidence.final_answer)
     check = json_check(options.value, evidence.final_answer)
     return score_grade(options, float(check.passed), [check])
 

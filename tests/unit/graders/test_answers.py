@@ -210,8 +210,18 @@ async def test_where_javascript_differs_from_python(pattern: str, text: str, exp
     assert await javascript_found(pattern, "", text) is expected
 
 
+@pytest.mark.parametrize(
+    ("grader", "answer"),
+    [
+        ({"type": "regex", "value": FOREVER}, ENDLESS),
+        ({"type": "is_json", "value": {"items": {"pattern": FOREVER}}}, json.dumps([ENDLESS])),
+        (output(json_schema={"$defs": {"a": {"pattern": FOREVER}}, "$ref": "#/$defs/a"}), json.dumps(ENDLESS)),
+        (output(json_schema={"patternProperties": {FOREVER: {}}}), json.dumps({ENDLESS: 1})),
+    ],
+    ids=["regex", "is_json", "json_schema", "names"],
+)
 async def test_a_pattern_that_takes_forever_is_an_error_and_stops_nothing_else(
-    graded: Graded, monkeypatch: pytest.MonkeyPatch
+    grader: dict[str, Any], answer: str, graded: Graded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, seconds in (("CPU_SECONDS", 1), ("WALL_SECONDS", LIMIT)):
         monkeypatch.setattr(f"passgate.tasks.graders.searches.{name}", seconds)
@@ -224,7 +234,7 @@ async def test_a_pattern_that_takes_forever_is_an_error_and_stops_nothing_else(
             beats += 1
 
     heart = asyncio.create_task(beat())
-    result = await graded({"type": "regex", "value": FOREVER}, ENDLESS)
+    result = await graded(grader, answer)
     heart.cancel()
     assert "takes more than 1 s on this text" in result.error
     assert beats > 5

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.graders.policy_check import leaves
+from passgate.tasks.graders.evidence import leaves
 from passgate.tasks.graders.tool_calls import forbidden_by
 from passgate.tasks.model.grade import Grade, ViolationRule
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
