@@ -7,6 +7,7 @@ another container, where process ids mean nothing.
 import asyncio
 import fcntl
 import os
+import signal
 import stat
 import tempfile
 from collections.abc import AsyncIterator, Iterator
@@ -75,7 +76,9 @@ def private_roots() -> tuple[Path, ...]:
 
 
 def sweep() -> list[Remains]:
-    """Remove the folders of processes that ended without removing them. Return what could not be removed."""
+    """End what processes that ended otherwise have left: processes of trials, then folders. Return what could not be
+    removed.
+    """
     left: list[Remains] = []
     for root in private_roots():
         folders: list[Path] = []
@@ -87,10 +90,20 @@ def sweep() -> list[Remains]:
                 lock = _lock_folder(folder)
             if lock is None:
                 continue  # its process lives, or nobody can know
+            _kill_at_home_in(folder)
             remains = remove_tree(folder)
             os.close(lock)
             left += [] if remains is None else [remains]
     return left
+
+
+def _kill_at_home_in(folder: Path) -> None:
+    """Kill the processes whose home is in a folder: a trial without isolation can outlive everything of passgate."""
+    home = b"\0HOME=" + os.fsencode(folder) + b"/"
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended, or is another user's
+            if home in b"\0" + (process / "environ").read_bytes():
+                os.kill(int(process.name), signal.SIGKILL)
 
 
 def _lock_folder(folder: Path) -> int | None:

@@ -126,6 +126,26 @@ def test_a_sweep_removes_what_a_killed_process_has_left(holder: Callable[[], Hol
     assert not again.exists()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="passgate finds processes in /proc")
+def test_a_sweep_ends_the_processes_that_a_trial_of_a_killed_process_has_left(holder: Callable[[], Holder]) -> None:
+    living, theirs = holder()
+    folder = killed(holder)
+
+    def started(**variables: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(["sleep", "600"], start_new_session=True, env={**os.environ, **variables})
+
+    left = started(HOME=f"{folder}/trial/home")
+    others = [started(PWD=str(folder)), started(HOME=f"{folder}2/home"), started(HOME=f"{theirs}/trial/home")]
+    try:
+        assert sweep() == []
+        assert left.wait(timeout=LIMIT) == -signal.SIGKILL
+        assert [process.poll() for process in (living, *others)] == [None] * 4
+    finally:
+        for process in (left, *others):
+            process.kill()
+            process.wait()
+
+
 def test_a_sweep_lets_folders_of_living_processes_be(holder: Callable[[], Holder]) -> None:
     process, theirs = holder()
     with temporary_folder("run-1") as ours:
