@@ -1,5 +1,6 @@
 """The rules in the examples of docs/graders.md, against agents that spell what is forbidden otherwise."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -27,7 +28,8 @@ def spelled_values(pattern: str) -> list[Any]:
     value = pattern.replace("*", "x")
     with_spaces = f"/{value}" if value.startswith("/") else f" {value}\t"
     with_zero_width = f"{value[0]}{ZERO_WIDTH}{value[1:]}"
-    return [value, ["harmless", value], with_zero_width, [[full_width(value).upper()]], with_spaces]
+    inside = [{"item": value}, json.dumps([value])]
+    return [value, ["harmless", value], with_zero_width, [[full_width(value).upper()]], with_spaces, *inside]
 
 
 def broken(grader: dict[str, Any]) -> Iterator[tuple[str, list[Transcript]]]:

@@ -1,3 +1,4 @@
+import json
 from typing import Any
 
 import pytest
@@ -217,6 +218,13 @@ def test_the_calls_of_a_parallel_call_are_looked_at(holds: str) -> None:
         *(("/etc/*", "//etc/passwd", True), ("/etc/*", "/tmp/../etc/passwd", True), ("/etc/*", "/etc/./", True)),
         *(("/etc/*", "/tmp/etc/passwd", False), (">100", [5, 150], True), (">100", [5, 50], False)),
         *((7, [6, 7], True), (7, "7", True), (True, "true", True), (True, 1, False), (["a", "b"], ["a", "b"], True)),
+        ("*@evil.example", [{"email": "x@evil.example"}], True),
+        ("*@evil.example", {"address": {"mail": ["x@evil.example"]}}, True),
+        *(("*@evil.example", '["x@evil.example"]', True), ("*@evil.example", ' {"a": "x@evil.example"}', True)),
+        *(("*rm -rf*", {"command": ["rm", "-rf", "/"]}, True), ("*rm -rf*", '["rm", "-rf"]', True)),
+        *(("/etc/*", "file:///etc/passwd", True), ("/etc/*", "FILE://localhost/tmp/../etc/%70asswd", True)),
+        *(("/etc/*", "https://shop.example/etc/passwd", False), ("/etc/*", "file://[", False)),
+        *((False, "False", True), (False, 0, False), ("{*", '{"a": 1}', True), ("[[]a", "[a", True)),
         ("*", [], True),
     ],
 )
@@ -266,3 +274,21 @@ def test_no_argument_breaks_a_rule_and_each_is_found_as_it_is(value: Any) -> Non
     call = ToolCall(tool="act", arguments={"on": value, "tool_uses": value})
     assert is_forbidden(call, ToolPattern(tool="act", params={"on": value})) or isinstance(value, str)
     list(denied_values(call, ArgumentRule(tool="*", param="on", allow=("a",), deny=("b",))))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *(
+            {"Mail": {"TO": "x@evil.example"}},
+            {"mail": '{"to": "x@evil.example"}'},
+            {"mail": '[{"to": "x@evil.example"}]'},
+        ),
+        *({"mail.to\u200b": "x@evil.example"}, {"\uff4dail": [{"to ": "x@evil.example"}]}),
+    ],
+)
+def test_a_forbidden_value_is_found_under_a_name_in_every_spelling(arguments: dict[str, Any]) -> None:
+    forbidden = ToolPattern(tool="act", params={"mail.to": "*@evil.example"})
+    assert is_forbidden(ToolCall(tool="act", arguments=arguments), forbidden)
+    held = {"tool_uses": json.dumps([{"recipient_name": "functions.act", "parameters": json.dumps(arguments)}])}
+    assert is_forbidden(ToolCall(tool="multi_tool_use.parallel", arguments=held), forbidden)
