@@ -14,8 +14,7 @@ from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.policy import Limits, Policy, Rule
 from passgate.tasks.model.trial import TrialMetrics
 from passgate.tasks.stats.measurement import measure_trials
-from passgate.tasks.stats.ratios import LEAST_PAIRS, Figures, p95, paired_ratios, plain_ratios, task_ratios, total
-from passgate.tasks.stats.run_effects import pad_cells, run_effects
+from passgate.tasks.stats.ratios import LEAST_PAIRS, P95, PAIRED, TOTAL, Figures, run_ratios, task_ratios
 
 Floats = npt.NDArray[np.float64]
 Booleans = npt.NDArray[np.bool_]
@@ -158,16 +157,12 @@ def _judged(gates: Figures, limits: Limits, rule: Rule, level: float | None = No
 
 
 def _judged_part(part: Figures, limits: Limits, rule: Rule, level: float) -> Found:
-    pairs, statistic = len(part.tasks), p95 if rule is Rule.LATENCY else total
-    cells = pad_cells(part.before)
-    effects = run_effects(cells)
+    pairs, statistic = len(part.tasks), P95 if rule is Rule.LATENCY else TOTAL
     means = level * np.exp(part.before.mean((-1, -2)))
-    before = level * np.array([statistic(one.reshape(1, pairs, -1))[0] for one in np.exp(part.before)])
-    paired, tasks = paired_ratios(part, cells, effects), task_ratios(part, cells)
-    whole = exceeds(limits, rule, paired.bounds, before, pairs)
-    each = np.asarray(exceeds_of_a_task(limits, rule, tasks.bounds, means).any(1))
-    of_run = plain_ratios(statistic, part, cells, effects)
-    return Found(whole, each, exceeds(limits, rule, of_run.bounds, before, pairs))
+    before = level * np.exp(statistic.logarithm(part.before.reshape(len(part.before), pairs, -1)))
+    whole, of_run = (run_ratios(one, part).bounds for one in (PAIRED, statistic))
+    each = np.asarray(exceeds_of_a_task(limits, rule, task_ratios(part), means).any(1))
+    return Found(exceeds(limits, rule, whole, before, pairs), each, exceeds(limits, rule, of_run, before, pairs))
 
 
 def _agreeing(gates: Figures, limits: Limits, sample: int) -> int:

@@ -15,7 +15,7 @@ from passgate.tasks.execution.coordinator import RunState, coordinate
 from passgate.tasks.execution.engine import Engine
 from passgate.tasks.execution.worker import InProcess, open_worker, trials_at_once
 from passgate.tasks.files.atomic_write import make_private_folder
-from passgate.tasks.forecasts.assumptions import Basis, baseline_noises, measured_rates, measured_spread
+from passgate.tasks.forecasts.assumptions import Basis, measured_rates, measured_spread
 from passgate.tasks.gates.decide import Ruling, rule_on
 from passgate.tasks.history.baseline import error_rates, pool_baseline
 from passgate.tasks.history.journal import FileJournal, read_journal
@@ -132,7 +132,7 @@ def summarise(plan: Plan, finished: Finished, asked: int, why_ended: str = "") -
         return None
     used = pool(judged[-1].trials)
     errors, spread = error_rates(measured, found), measured_spread(plan.tasks, measured)
-    basis = Basis(used, rates, "burn-in", errors, baseline_noises(measured), spread)
+    basis = Basis(used, rates, "burn-in", errors, spread)
     red = sum(run.ruling.decision is Decision.FAIL for run in judged)
     # A run that only waits for a sign-off has all its evidence.
     open_runs = [run for run in judged if run.ruling.decision is Decision.INCONCLUSIVE]

@@ -14,7 +14,6 @@ from passgate.tasks.forecasts.assumptions import (
     Setting,
     Source,
     TaskAssumptions,
-    baseline_noises,
     measured_rates,
     measured_spread,
     trials_of,
@@ -84,7 +83,7 @@ def history_basis(plan: Plan, given: Mapping[str, float], source: Source) -> Bas
     if any(task.name not in rates for task in plan.tasks):
         raise UsageError(f"{_missing_rates_reason(plan, baseline, rows)}; `--assume 0.99` forecasts without any")
     spread = measured_spread(plan.tasks, baseline)
-    return Basis(baseline, rates, source, error_rates(baseline, rows), baseline_noises(baseline), spread)
+    return Basis(baseline, rates, source, error_rates(baseline, rows), spread)
 
 
 def _missing_rates_reason(plan: Plan, baseline: Baseline, rows: pd.DataFrame) -> str:
@@ -115,7 +114,7 @@ def forecast(plan: Plan, basis: Basis, *, gates: int = 10_000, seed: int = 0) ->
     """Forecast what the plan's gate will do with its agent, from this number of simulated runs."""
     setting = forecast_setting(plan, basis)
     # A gate does not compare the latency and the cost of reference agents.
-    limits = NO_LIMITS if plan.agent.is_reference else simulate_limits(setting.tasks, basis.noises, gates, seed)
+    limits = NO_LIMITS if plan.agent.is_reference else simulate_limits(setting.tasks, gates, seed)
     simulation = Simulation(gates, seed, limits)
 
     def evaluate(one: Setting) -> SettingForecast:

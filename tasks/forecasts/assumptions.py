@@ -22,7 +22,6 @@ from passgate.tasks.model.run import Plan
 from passgate.tasks.model.task import BY_TRIALS, EvalTask
 from passgate.tasks.model.trial import Trial, TrialStatus
 from passgate.tasks.stats.estimators import shrunk_rates
-from passgate.tasks.stats.ratios import Noise, estimate_noise
 
 Source = Literal["history", "assumed", "file", "burn-in"]
 LEAST_RATIO: Final = 150.0
@@ -41,21 +40,12 @@ class Basis:
     """The share of passes in each task's measured trials. For a task that goes by its scores, in its runs."""
     source: Source
     error_rates: Mapping[str, ErrorRates] = field(default_factory=dict)
-    noises: Mapping[Rule, Noise] = field(default_factory=dict)  # of latency and of cost
     spread: float = 0.0  # see `Setting`
 
     def known(self, name: str) -> BaselineTask | None:
         """Return the baseline of a task; `None` if it is to be assumed from the pass rate."""
         entry = self.baseline.of(name)
         return entry if entry.runs or self.source not in {"assumed", "file"} else None
-
-
-def baseline_noises(baseline: Baseline) -> dict[Rule, Noise]:
-    """Return the noise of latency and of cost in the runs of a baseline."""
-    return {
-        Rule.LATENCY: estimate_noise({name: task.wall_times for name, task in baseline.tasks.items()}),
-        Rule.COST: estimate_noise({name: task.costs for name, task in baseline.tasks.items()}),
-    }
 
 
 def measured_spread(tasks: Iterable[EvalTask], baseline: Baseline) -> float:

@@ -22,13 +22,11 @@ from passgate.tasks.model.policy import GatePolicy, Rule
 from passgate.tasks.model.task import Metric, Suite
 from passgate.tasks.model.trial import TrialStatus
 from passgate.tasks.stats.estimators import percentile
-from passgate.tasks.stats.ratios import Noise, Pair, simulated_bounds
-from passgate.tasks.stats.run_effects import Floats
+from passgate.tasks.stats.ratios import FiguresOfTasks, Floats, estimate_noise, simulated_bounds
 
 DRAWS: Final = 100  # Baselines that are drawn where tasks have none: what they say decides how the gate acts
 _AT_ONCE: Final = 12_000  # Runs times tasks that are simulated together against a baseline that is known
 _OF_THE_CURVE: Final = (10, 1_000)  # The most baselines and runs for each point of the curve: a plot shows no more
-_NO_NOISE = Noise({}, 0.0, 0)
 _Cause = tuple[Rule, Suite | None, str]  # A rule, and the suite or the task that it blocks on
 
 
@@ -54,29 +52,24 @@ class SimulatedLimits:
 NO_LIMITS = SimulatedLimits(None, 0.0, None, 0.0)
 
 
-def simulate_limits(
-    tasks: Sequence[TaskAssumptions], noises: Mapping[Rule, Noise], gates: int, seed: int
-) -> SimulatedLimits:
+def simulate_limits(tasks: Sequence[TaskAssumptions], gates: int, seed: int) -> SimulatedLimits:
     """Simulate the bounds of a number of gates, with the noise that there was at the baseline."""
-    times = {task.name: (all_figures(task.known.wall_times), task.failed.k) for task in tasks if task.known}
-    costs = {task.name: (all_figures(task.known.costs), task.failed.k) for task in tasks if task.known}
+    known = {task.name: task.known for task in tasks if task.known}
+    times = {name: before.wall_times for name, before in known.items()}
+    costs = {name: before.costs for name, before in known.items()}
+    prices = [fmean(figures) for runs in costs.values() if (figures := all_figures(runs))]
     return SimulatedLimits(
-        latency=_bounds(times, noises.get(Rule.LATENCY, _NO_NOISE), gates, seed),
-        latency_p95_seconds=percentile([value for before, _ in times.values() for value in before], 95) or 0.0,
+        latency=_bounds(times, gates, seed),
+        latency_p95_seconds=percentile([value for runs in times.values() for value in all_figures(runs)], 95) or 0.0,
         # Another seed: with the same one, latency and cost would rise and fall together.
-        cost=_bounds(costs, noises.get(Rule.COST, _NO_NOISE), gates, seed + 1),
-        cost_per_trial=fmean(prices) if (prices := [fmean(before) for before, _ in costs.values() if before]) else 0.0,
+        cost=_bounds(costs, gates, seed + 1),
+        cost_per_trial=fmean(prices) if prices else 0.0,
     )
 
 
-def _bounds(figures: Mapping[str, tuple[Sequence[float], int]], noise: Noise, gates: int, seed: int) -> Floats | None:
-    """Return the bounds from the figures of each task at the baseline, and how many a run will have."""
-    pairs = [
-        Pair(count, k, noise.spreads.get(name))
-        for name, (before, k) in figures.items()
-        if (count := sum(value > 0 for value in before))
-    ]
-    return simulated_bounds(pairs, gates, seed, drift=noise.drift, runs=noise.runs)
+def _bounds(figures: FiguresOfTasks, gates: int, seed: int) -> Floats | None:
+    noise = estimate_noise(figures)
+    return None if noise is None else simulated_bounds(noise, gates, seed)
 
 
 @dataclass(frozen=True)

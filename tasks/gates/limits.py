@@ -4,7 +4,7 @@ Limits are held against one-sided bounds of ratios: the plain figures, which are
 unchanged agent every few runs.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from passgate.tasks.model.verdict import Comparison, Reason, SlowerTask
 from passgate.tasks.stats.estimators import percentile
 
 if TYPE_CHECKING:
-    from passgate.tasks.stats.ratios import Figures
+    from passgate.tasks.stats.ratios import Figures, Statistic
 
 LATENCY = "latency P95"
 COST = "cost"
@@ -49,23 +49,20 @@ def compare_with_baseline(limits: Limits, measurement: Measurement, baseline: Ba
         earlier = percentile([value for _, before in times.values() for value in all_figures(before)], 95) or 0.0
         current = percentile([value for now, _ in times.values() for value in now], 95) or 0.0
         plain = {"name": LATENCY, "unit": "s", "baseline": earlier, "current": current, "limit": " and ".join(texts)}
-        found.append(_comparison(plain, ratios.p95, times, limits))
+        found.append(_comparison(plain, ratios.P95, times, limits))
     if costs and limits.cost_increase_pct is not None:
         # Per trial, so that another number of trials is no other price.
         earlier = sum(fmean(all_figures(before)) for _, before in costs.values())
         current = sum(fmean(now) for now, _ in costs.values())
         limit = f"+{limits.cost_increase_pct:g} %"
         plain = {"name": COST, "unit": "$", "baseline": earlier, "current": current, "limit": limit}
-        found.append(_comparison(plain, ratios.total, costs, limits))
+        found.append(_comparison(plain, ratios.TOTAL, costs, limits))
     return tuple(found)
 
 
-def _comparison(
-    plain: dict[str, Any], statistic: Callable[[Floats], Floats], figures: TaskFigures, limits: Limits
-) -> Comparison:
+def _comparison(plain: dict[str, Any], statistic: "Statistic", figures: TaskFigures, limits: Limits) -> Comparison:
     """Return a comparison with these plain figures, which a statistic gives for each run."""
     from passgate.tasks.stats import ratios
-    from passgate.tasks.stats.run_effects import pad_cells, run_effects
 
     current = {task: values for task, (values, _) in figures.items()}
     compared = ratios.paired_figures(current, {task: runs for task, (_, runs) in figures.items()})
@@ -75,19 +72,16 @@ def _comparison(
     )
     if not compared.comparable:
         return comparison
-    cells = pad_cells(compared.before)
-    effects = run_effects(cells)
-    together, each = ratios.paired_ratios(compared, cells, effects), ratios.task_ratios(compared, cells)
-    of_run, ratio = ratios.plain_ratios(statistic, compared, cells, effects), float(together.ratios[0])
+    paired, of_run = ratios.run_ratios(ratios.PAIRED, compared), ratios.run_ratios(statistic, compared)
     plain_ratio = comparison.current / comparison.baseline if comparison.baseline else np.inf
     return comparison.model_copy(
         update={
-            "drift": float(np.sqrt(effects.variance[0])),
-            "persistence": float(effects.persistence[0]),
-            "ratio": ratio,
-            "ratio_lower_bound": min(float(together.bounds[0]), ratio),
+            "drift": float(paired.drift[0]),
+            "persistence": float(paired.persistence[0]),
+            "ratio": float(paired.ratios[0]),
+            "ratio_lower_bound": float(paired.bounds[0]),
             "plain_lower_bound": min(float(of_run.bounds[0]), plain_ratio),
-            "slower_tasks": tuple(_slower_tasks(comparison.name, compared, each.bounds[0], limits)),
+            "slower_tasks": tuple(_slower_tasks(comparison.name, compared, ratios.task_ratios(compared)[0], limits)),
         }
     )
 

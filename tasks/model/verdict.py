@@ -78,7 +78,7 @@ class Comparison(Frozen):
     drift: float | None = None
     """By how much whole runs of the baseline differ, as the standard deviation of the logarithm of their figures."""
     persistence: float | None = None
-    """The correlation of that from run to run: an upper estimate."""
+    """The correlation of that from run to run."""
     plain_lower_bound: float | None = None
     """What the ratio of the plain figure to that of the baseline's runs exceeds."""
     slower_tasks: tuple[SlowerTask, ...] = ()

@@ -58,8 +58,7 @@ def test_shrunk_rates_lie_between_a_tasks_own_and_that_of_all(pairs: list[tuple[
 of_runs = st.dictionaries(st.sampled_from("rst"), st.lists(st.floats(-1, 1e9), max_size=4))
 
 
-@given(st.dictionaries(st.sampled_from("abc"), of_runs))
+@given(st.dictionaries(st.sampled_from("abcdefghijk"), of_runs))
 def test_noise_is_never_negative(figures: dict[str, dict[str, list[float]]]) -> None:
     noise = estimate_noise(figures)
-    assert noise.drift >= 0
-    assert all(spread >= 0 for spread in noise.spreads.values())
+    assert noise is None or (noise.deviation >= 0 and noise.usual >= 0 and noise.runs >= 2)

@@ -1,13 +1,10 @@
 """What is known of an agent before its gate is forecast."""
 
-from math import exp
-
 import numpy as np
 import pytest
 
-from passgate.tasks.forecasts.assumptions import RunCounts, baseline_noises, centre, effect_spread, measured_rates
+from passgate.tasks.forecasts.assumptions import RunCounts, centre, effect_spread, measured_rates
 from passgate.tasks.model.baseline import Baseline
-from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.task import EvalTask, Metric
 from tests.builders import a_baseline, a_task
 
@@ -29,15 +26,6 @@ TEN_RUNS = {"runs": tuple("abcdefghij"), "runs_green": 9}
 def test_the_rates_of_tasks(tasks: list[EvalTask], baseline: Baseline, rate: float) -> None:
     assert measured_rates(tasks, baseline) == {task.name: pytest.approx(rate) for task in tasks}
     assert measured_rates(tasks, Baseline(branch="main")) == {}
-
-
-def test_times_and_costs_have_each_their_noise() -> None:
-    steps = (exp(-1.0), 1.0, exp(1.0))
-    times = {"later": tuple(exp(4.0) * step for step in steps), "first": steps}
-    noises = baseline_noises(a_baseline(TASKS[0], wall_times=times, costs={"first": (2.0, 2.0)}))
-    assert noises[Rule.LATENCY].spreads == {"golden/t00": pytest.approx(1.0)}
-    assert noises[Rule.LATENCY].drift == pytest.approx((8 - 1 / 3) ** 0.5)
-    assert noises[Rule.COST] == ({"golden/t00": 0.0}, 0.0, 0)
 
 
 def history(rate: float, spread: float, seed: int, *, tasks: int = 20, runs: int = 20, k: int = 3) -> list[RunCounts]:

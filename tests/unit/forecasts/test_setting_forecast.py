@@ -9,7 +9,6 @@ from passgate.tasks.model.forecast import Effort
 from passgate.tasks.model.policy import GatePolicy, Rule
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.task import GateName, Metric, Suite
-from passgate.tasks.stats.ratios import Noise
 from tests.builders import a_baseline_task, a_policy, a_task, in_two_runs
 from tests.unit.forecasts.settings import EVIDENCE, STRICT, foresee, setting, tasks
 
@@ -161,8 +160,7 @@ def test_a_bound_must_exceed_its_limit_where_it_blocks() -> None:
 def test_tasks_with_figures_at_the_baseline_are_pairs(count: int, known: bool) -> None:
     before = a_baseline_task(wall_times=in_two_runs(1.0, 2.0), costs={})
     assumed = setting(tasks(count), known=before).tasks
-    noise = Noise({one.name: 0.3 for one in assumed}, 0.0, 2)
-    found = simulate_limits(assumed, {Rule.LATENCY: noise}, gates=100, seed=1)
+    found = simulate_limits(assumed, gates=100, seed=1)
     assert (found.latency is not None) is known
     assert found.cost is None
     assert found.latency_p95_seconds == pytest.approx(2.0, abs=0.1)
@@ -172,9 +170,7 @@ def test_assumed_baselines_and_runs_that_share_no_task_cannot_be_compared() -> N
     """Nor can figures of 0."""
     before = [a_baseline_task(wall_times={f"r{number}": (1.0, 2.0)}, costs=in_two_runs(0.0)) for number in range(8)]
     assumed = setting(tasks(8), known=before).tasks
-    spreads = {one.name: 0.3 for one in assumed}
-    noises = {Rule.LATENCY: Noise(spreads, 0.0, 0), Rule.COST: Noise(spreads, 0.0, 2)}
-    found = simulate_limits(assumed, noises, gates=100, seed=1)
+    found = simulate_limits(assumed, gates=100, seed=1)
     assert (found.latency, found.cost) == (None, None)
-    found = simulate_limits(setting(tasks(20)).tasks, {}, gates=100, seed=1)
+    found = simulate_limits(setting(tasks(20)).tasks, gates=100, seed=1)
     assert (found.latency, found.cost) == (None, None)

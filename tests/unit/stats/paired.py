@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from passgate.tasks.stats.ratios import FiguresOfTasks, paired_figures, paired_ratios
-from passgate.tasks.stats.run_effects import pad_cells, run_effects
+from passgate.tasks.stats.ratios import PAIRED, FiguresOfTasks, paired_figures, run_ratios
 
 
 class Answer(NamedTuple):
@@ -21,8 +20,5 @@ def ratio_of_tasks(current: Mapping[str, Sequence[float]], baseline: FiguresOfTa
     figures = paired_figures(current, baseline)
     if not figures.comparable:
         return None
-    cells = pad_cells(figures.before)
-    effects = run_effects(cells)
-    found = paired_ratios(figures, cells, effects)
-    drift = float(effects.variance[0]) ** 0.5
-    return Answer(float(found.ratios[0]), float(found.bounds[0]), len(figures.tasks), drift)
+    found = run_ratios(PAIRED, figures)
+    return Answer(float(found.ratios[0]), float(found.bounds[0]), len(figures.tasks), float(found.drift[0]))

@@ -1,25 +1,20 @@
 """Figures of two runs, paired by task, and the noise in them."""
 
-import random
-from math import exp
-from statistics import fmean
-
 import numpy as np
 import pytest
 
 from passgate.tasks.stats.ratios import (
     LEAST_PAIRS,
+    P95,
+    PAIRED,
+    TOTAL,
     Figures,
-    Noise,
-    Pair,
-    Ratios,
+    Statistic,
     estimate_noise,
-    p95,
-    plain_ratios,
+    run_ratios,
     simulated_bounds,
-    total,
+    task_ratios,
 )
-from passgate.tasks.stats.run_effects import pad_cells, run_effects
 from tests.unit.stats.paired import Answer, ratio_of_tasks
 
 Trials = list[list[float]]
@@ -76,18 +71,20 @@ def test_trials_that_scatter_prove_less(noisy_side: int) -> None:
     assert noisy.lower_bound < noisy.ratio - 0.05
 
 
-def test_the_bound_is_students() -> None:
-    """Ratios of e^1 to e^8: their logarithms have the mean 4.5 and the standard error sqrt(6 / 8)."""
-    answer = compared([[np.exp(power)] for power in range(1, 9)], [[1.0]] * 8)
+def test_the_bound_is_students_by_what_runs_of_the_baseline_differ() -> None:
+    """Runs of 1, e and 1 / e, of which none has two trials: their noise is unknown, and three runs count for it."""
+    answer = compared([[np.exp(4.5)]] * 8, [[1.0]] * 8, [[np.exp(1.0)]] * 8, [[np.exp(-1.0)]] * 8)
     assert np.log(answer.ratio) == pytest.approx(4.5)
-    assert np.log(answer.lower_bound) == pytest.approx(4.5 - 1.414923928 * np.sqrt(6 / 8))
+    assert answer.drift == pytest.approx(1.0)
+    error = np.sqrt(2 / (3 + 2) * (1 + 1 / 3))
+    assert np.log(answer.lower_bound) == pytest.approx(4.5 - 1.475884 * error)
 
 
-def test_one_slow_task_is_no_proof() -> None:
+def test_one_slow_task_counts_as_one_of_all() -> None:
     before = figures(10, seed=2)
     answer = compared([[value * 10 for value in before[0]], *before[1:]], before)
     assert answer.ratio == pytest.approx(10**0.1)
-    assert answer.lower_bound < 1.01
+    assert 1.2 < answer.lower_bound < answer.ratio
 
 
 @pytest.mark.parametrize("tasks", [0, 1, 7])
@@ -151,130 +148,140 @@ class TestWholeRuns:
         assert exceeded / gates < 0.08
 
 
+GATES, TASKS = 300, 12
+
+
+def gates(
+    runs: int = 10, *, drift: float = 0.0, persistence: float = 0.0, levels: float = 0.0, seed: int = 1
+) -> Figures:
+    """Unchanged gates, whose run is the next of the baseline's; the tasks' levels lie apart."""
+    draws = np.random.default_rng(seed)
+    shifts = draws.normal(0, 1, (GATES, runs + 1))
+    for run in range(1, runs + 1):
+        shifts[:, run] = persistence * shifts[:, run - 1] + np.sqrt(1 - persistence**2) * shifts[:, run]
+    trials = draws.normal(0, 0.3, (GATES, TASKS, runs + 1, 3)) + drift * shifts[:, None, :, None]
+    trials += np.linspace(0, levels, TASKS)[:, None, None]
+    return Figures(tuple(f"t{task}" for task in range(TASKS)), trials[:, :, -1], trials[:, :, :-1])
+
+
+@pytest.mark.parametrize("runs", [3, 20])
+@pytest.mark.parametrize("persistence", [0.0, 0.5, 0.9])
+def test_an_unchanged_run_is_hardly_ever_slower(runs: int, persistence: float) -> None:
+    unchanged = gates(runs, drift=0.15, persistence=persistence)
+    assert (run_ratios(PAIRED, unchanged).bounds > 1.1).mean() <= 4 / GATES
+    assert (task_ratios(unchanged) > 2).any(axis=1).mean() <= 1 / GATES
+
+
+def test_drift_and_its_persistence_are_told() -> None:
+    found = [run_ratios(PAIRED, gates(20, drift=0.2, persistence=one)) for one in (0.0, 0.5, 0.8)]
+    assert found[0].drift.mean() == pytest.approx(0.2, rel=0.1)
+    none, some, much = (one.persistence.mean() for one in found)
+    assert none < 0.15 < some < much
+
+
+def test_a_slower_task_is_found_and_a_faster_run_makes_none_slower() -> None:
+    slower = gates(20, drift=0.3, persistence=0.5)
+    slower.now[:, 4] += np.log(10)
+    bounds = task_ratios(slower)
+    assert (bounds[:, 4] > 2).mean() > 0.95
+    assert bounds.shape == (GATES, TASKS)
+    faster = gates(20)
+    faster.now[:, 1:] -= np.log(5)
+    assert (task_ratios(faster) <= 1).all()
+
+
 class TestPlainFigures:
-    """The total and the P95 of a run beside those of the runs of a baseline, in 40 gates of 12 tasks."""
-
-    def gates(self, *, drift: float = 0.0) -> Figures:
-        draws = np.random.default_rng(1)
-        noise = draws.normal(0, 0.3, (40, 12, 11, 3)) + draws.normal(0, drift, (40, 1, 11, 1))
-        levels = np.linspace(0, 2, 12)[:, None, None] + noise
-        return Figures(tuple(f"t{task}" for task in range(12)), levels[:, :, -1], levels[:, :, :-1])
-
-    def compared(self, gates: Figures, statistic: str) -> Ratios:
-        cells = pad_cells(gates.before)
-        return plain_ratios({"total": total, "p95": p95}[statistic], gates, cells, run_effects(cells))
+    """The total and the P95 of a run beside those of the runs of a baseline."""
 
     def test_are_those_of_the_reports(self) -> None:
-        trials = np.array([[[1.0, 3.0, np.nan], [2.0, 4.0, 9.0]]])
-        assert total(trials) == pytest.approx(2 + 5)
-        assert p95(trials) == 9.0
-        assert p95(np.arange(1.0, 41).reshape(1, 10, 4)) == 38.0
+        trials = np.log([[[1.0, 3.0, np.nan], [2.0, 4.0, 9.0]]])
+        assert np.exp(TOTAL.logarithm(trials)) == pytest.approx(2 + 5)
+        assert np.exp(P95.logarithm(trials)) == pytest.approx(9.0)
+        assert np.exp(P95.logarithm(np.log(np.arange(1.0, 41).reshape(1, 10, 4)))) == pytest.approx(38.0)
 
-    @pytest.mark.parametrize("statistic", ["total", "p95"])
-    def test_of_an_unchanged_run_are_hardly_ever_more_whatever_it_lacks(self, statistic: str) -> None:
-        some = self.gates()
+    @pytest.mark.parametrize("statistic", [TOTAL, P95], ids=["total", "p95"])
+    def test_of_an_unchanged_run_are_hardly_ever_more_whatever_it_lacks(self, statistic: Statistic) -> None:
+        some = gates(levels=2)
         some.before[:, 0, :5] = np.nan
         some.before[:, 1, 2, 1:] = np.nan
         some.now[:, 2, 2] = np.nan
-        for gates in (self.gates(), self.gates(drift=0.2), some):
-            assert (self.compared(gates, statistic).bounds > 1.1).mean() <= 1 / 40
+        for figures in (gates(levels=2), gates(drift=0.2, levels=2), some):
+            assert (run_ratios(statistic, figures).bounds > 1.1).mean() <= 1 / 40
 
     def test_show_dear_tasks_in_the_total_and_trials_that_hang_in_the_p95(self) -> None:
-        dear = self.gates()
+        dear = gates(levels=2)
         dear.now[:, -1] += np.log(8)
-        found = self.compared(dear, "total")
+        found = run_ratios(TOTAL, dear)
         assert (found.bounds > 1.1).mean() > 0.9
         assert (found.bounds < found.ratios).all()
-        slow = self.gates()
+        slow = gates(levels=2)
         slow.now[:, ::4, 0] += np.log(20)
-        assert (self.compared(slow, "p95").bounds > 1.15).mean() > 0.9
+        assert (run_ratios(P95, slow).bounds > 1.15).mean() > 0.9
 
 
 Drawn = dict[str, dict[str, list[float]]]
 
 
-class TestNoise:
-    def drawn(
-        self, *, spread: float, drift: float, tasks: int = 30, runs: int = 60, k: int = 3, seed: int = 5
-    ) -> Drawn:
-        """Figures of tasks whose usual ones lie far apart."""
-        draws = random.Random(seed)
-        shifts = [(f"r{run}", draws.gauss(0, drift)) for run in range(runs)]
-        return {
-            f"t{task}": {run: [exp(task + shift + draws.gauss(0, spread)) for _ in range(k)] for run, shift in shifts}
-            for task in range(tasks)
-        }
-
-    @pytest.mark.parametrize(("spread", "drift"), [(0.3, 0.0), (0.3, 0.2), (0.05, 0.5)])
-    def test_spread_and_drift_are_told_apart(self, spread: float, drift: float) -> None:
-        noise = estimate_noise(self.drawn(spread=spread, drift=drift))
-        assert fmean(noise.spreads.values()) == pytest.approx(spread, rel=0.05)
-        assert noise.drift == pytest.approx(drift, rel=0.2, abs=0.02)
-
-    def test_what_has_no_drift_or_no_spread(self) -> None:
-        one = estimate_noise({"a": {"r": [1.0, 2.0]}, "b": {"r": [9.0]}})
-        assert (one.drift, one.runs, one.spreads.keys()) == (0, 0, {"a"})
-        noise = estimate_noise({"a": {"r": [1.0], "s": [exp(1.0)]}})
-        assert (noise.drift, noise.runs, noise.spreads) == (pytest.approx(0.5**0.5), 2, {})
-        assert estimate_noise({"a": {"r": [0.0, -1.0], "s": []}}) == Noise({}, 0.0, 0)
-
-    @pytest.mark.parametrize("of_each", [2, 3, 20])
-    def test_the_drift_is_found_whichever_tasks_a_run_has(self, of_each: int) -> None:
-        squares = []
-        for seed in range(60):
-            draws, some = random.Random(seed), {}
-            for task, runs in self.drawn(spread=0.3, drift=0.2, runs=20, seed=seed).items():
-                some[task] = {run: runs[run] for run in draws.sample(sorted(runs), of_each)}
-            squares.append(estimate_noise(some).drift ** 2)
-        assert fmean(squares) == pytest.approx(0.2**2, rel=0.12)
-
-    def test_runs_that_share_no_task_say_nothing_of_drift(self) -> None:
-        noise = estimate_noise({f"t{number}": {f"r{number}": [1.0 + number, 2.0 + number]} for number in range(20)})
-        assert (noise.drift, noise.runs, len(noise.spreads)) == (0, 0, 20)
-        shared = self.drawn(spread=0.1, drift=0.3, runs=3)
-        alone = {f"alone{number}": {f"r{number % 5}": [5.0, 6.0]} for number in range(100)}
-        noise = estimate_noise({**shared, **alone})
-        assert (noise.drift, noise.runs) == (pytest.approx(estimate_noise(shared).drift), 3)
-
-
 class TestSimulatedBounds:
     """Gates whose latency or cost has not changed."""
 
-    PAIRS = [Pair(60, 3, 0.5)] * 20
+    def drawn(self, *, drift: float = 0.0, tasks: int = 20, runs: int = 20, seed: int = 5) -> Drawn:
+        """Figures of tasks whose usual ones lie far apart."""
+        draws = np.random.default_rng(seed)
+        shifts = draws.normal(0, drift, runs)
+        levels = np.arange(tasks)[:, None, None] + shifts[:, None] + draws.normal(0, 0.5, (tasks, runs, 3))
+        return {
+            f"t{task}": {f"r{run:03}": trials for run, trials in enumerate(of_task)}
+            for task, of_task in enumerate(np.exp(levels).tolist())
+        }
 
-    def shares(self, bounds: np.ndarray | None, limit: float) -> float:
-        assert bounds is not None
-        return float(np.mean(bounds > limit))
+    def bounds(self, figures: Drawn, count: int = 5_000, seed: int = 1) -> np.ndarray:
+        noise = estimate_noise(figures)
+        assert noise is not None
+        return simulated_bounds(noise, count, seed)
+
+    @pytest.mark.parametrize("drift", [0.0, 0.2, 0.5])
+    def test_are_of_the_noise_of_runs_that_have_some_of_the_tasks_each(self, drift: float) -> None:
+        figures = self.drawn(drift=drift, tasks=40, runs=200)
+        for place, runs in enumerate(figures.values()):
+            runs[f"r{place:03}"] = []
+        noise = estimate_noise(figures)
+        assert noise is not None
+        assert noise.deviation**2 == pytest.approx(drift**2 + 0.5**2 / (40 * 3), rel=0.2)
+        assert noise.usual == pytest.approx(0.5**2 * (1 / (40 * 3) + 1 / 36), rel=0.05)
 
     @pytest.mark.slow
     @pytest.mark.parametrize(("runs", "drift"), [(20, 0.0), (20, 0.2), (3, 0.2), (2, 0.05)])
     def test_are_those_of_the_comparison_that_the_gate_makes(self, runs: int, drift: float) -> None:
-        seed, found = random.Random(3), []
-        for _ in range(400):
-            shifts = [seed.gauss(0, drift) for _ in range(runs + 1)]
-            now, *before = [[[exp(seed.gauss(shift, 0.5)) for _ in range(3)] for _ in range(20)] for shift in shifts]
-            found.append(compared(now, *before).lower_bound)
-        bounds = simulated_bounds([Pair(3 * runs, 3, 0.5)] * 20, 20_000, seed=1, drift=drift, runs=runs)
+        found = []
+        for seed in range(800):
+            drawn = self.drawn(drift=drift, runs=runs + 1, seed=seed)
+            answer = ratio_of_tasks({task: of_task.pop(f"r{runs:03}") for task, of_task in drawn.items()}, drawn)
+            assert answer is not None
+            found.append(answer.lower_bound)
+        noise = estimate_noise(self.drawn(drift=drift, runs=2_000))
+        assert noise is not None
+        bounds = simulated_bounds(noise._replace(runs=runs), 20_000, seed=1)
         for limit in (0.8, 1.0, 1.1):
-            assert self.shares(bounds, limit) == pytest.approx(self.shares(np.array(found), limit), abs=0.05)
+            assert (bounds > limit).mean() == pytest.approx((np.array(found) > limit).mean(), abs=0.05)
 
     def test_are_red_more_often_where_runs_drift(self) -> None:
-        steady, drifting = (simulated_bounds(self.PAIRS, 5000, 1, drift=drift, runs=20) for drift in (0.0, 0.2))
-        assert self.shares(steady, 1.0) < 0.002 < self.shares(drifting, 1.0) + 0.001 < 0.006
+        steady, drifting = ((self.bounds(self.drawn(drift=drift)) > 1.01).mean() for drift in (0.0, 0.2))
+        assert steady < 0.001 < drifting < 0.006
 
     def test_are_the_same_with_the_same_seed(self) -> None:
-        first, second, other = (simulated_bounds(self.PAIRS, 100, seed) for seed in (1, 1, 2))
+        first, second, other = (self.bounds(self.drawn(), 100, seed) for seed in (1, 1, 2))
         assert np.array_equal(first, second)
         assert not np.array_equal(first, other)
 
     @pytest.mark.parametrize(
-        ("pairs", "runs", "is_compared"), [(LEAST_PAIRS - 1, 2, False), (LEAST_PAIRS, 2, True), (LEAST_PAIRS, 1, False)]
+        ("tasks", "runs", "is_compared"), [(LEAST_PAIRS - 1, 2, False), (LEAST_PAIRS, 2, True), (LEAST_PAIRS, 1, False)]
     )
-    def test_are_none_of_too_few_tasks_and_of_a_single_run(self, pairs: int, runs: int, is_compared: bool) -> None:
-        assert (simulated_bounds(self.PAIRS[:pairs], 10, 1, runs=runs) is not None) is is_compared
+    def test_are_none_of_too_few_tasks_and_of_a_single_run(self, tasks: int, runs: int, is_compared: bool) -> None:
+        assert (estimate_noise(self.drawn(tasks=tasks, runs=runs)) is not None) is is_compared
 
-    def test_of_a_task_whose_spread_is_not_known_go_by_that_of_the_others(self) -> None:
-        unknown = [Pair(60, 3, None)] * 10
-        known = simulated_bounds(self.PAIRS, 50, 1)
-        assert np.array_equal(simulated_bounds([*self.PAIRS[:10], *unknown], 50, 1), known)
-        assert simulated_bounds(unknown, 10, 1) is None
+    def test_are_none_of_runs_that_share_no_task_and_of_figures_of_0(self) -> None:
+        alone = {f"t{number}": {f"r{number}": [1.0 + number, 2.0 + number]} for number in range(20)}
+        assert estimate_noise(alone) is None
+        assert estimate_noise({task: {"r": [0.0, -1.0], "s": []} for task in alone}) is None
+        assert estimate_noise({}) is None
