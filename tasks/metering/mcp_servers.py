@@ -17,8 +17,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from mcp_types import (
-    CONNECTION_CLOSED,
-    REQUEST_TIMEOUT,
+    CallToolRequest,
+    CallToolRequestParams,
     CallToolResult,
     Prompt,
     Resource,
@@ -27,6 +27,7 @@ from mcp_types import (
     Tool,
     jsonrpc_message_adapter,
 )
+from pydantic import ValidationError
 
 from passgate.tasks.errors import MeasurementError, Raw
 from passgate.tasks.metering.trial_tools import ToolOutcome
@@ -41,7 +42,11 @@ MOST_OFFERED: Final = 1000  # Tools, resources or prompts of one server
 LONGEST_MESSAGE: Final = 16 * 1024 * 1024  # Bytes
 WORKSPACE_VARIABLE: Final = "PASSGATE_WORKSPACE"
 _VARIABLE: Final = re.compile(r"\$\{\{\s*(\w+)\s*\}\}")
-_BROKEN: Final = frozenset({CONNECTION_CLOSED, REQUEST_TIMEOUT})
+_OF_THE_CLIENT: Final = re.compile(
+    r"Connection closed|Request '.*' timed out|SSE stream |Failed to parse |Unexpected content type|Redirect to "
+    r"|Server returned an error|server answered a request with 202|Session terminated|Not Found$"
+)
+"""How errors begin that the client makes of no answer. Servers give the codes of these to errors of their own."""
 _END_SECONDS: Final = 3.0
 _LIFETIME_SECONDS: Final = 24 * 3600.0  # A server ends with its trial
 
@@ -70,19 +75,27 @@ class ConnectedServer:
                 found = replace(found, resources=resources, templates=templates)
             if offers.prompts is not None:
                 found = replace(found, prompts=await _all(lambda at: client.list_prompts(cursor=at), "prompts"))
-        except MCPError as error:
-            raise MeasurementError(raw(f"the MCP server {name}: ", quote(str(error), 500))) from error
+        except (MCPError, ValidationError) as error:
+            raise _fault(name, error) from error
         return found
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolOutcome:
         """Call a tool. Return its errors too. Raise `MeasurementError` if the server is gone or does not answer."""
+        request = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=dict(arguments)))
         try:
-            answer = await self.client.call_tool(tool, dict(arguments))
+            # Not `call_tool`, which holds the result against the tool's schema: that is for the agent's client to do.
+            answer = await self.client.session.send_request(request, CallToolResult)
         except MCPError as error:
-            if error.code in _BROKEN:
-                raise MeasurementError(raw(f"the MCP server {self.name}: ", quote(str(error), 500))) from error
+            if _OF_THE_CLIENT.match(str(error)):
+                raise _fault(self.name, error) from error
             return ToolOutcome(str(error), is_error=True)
+        except ValidationError as error:
+            raise _fault(self.name, error) from error
         return ToolOutcome(_value(answer), answer.is_error, answer)
+
+
+def _fault(server: str, error: Exception) -> MeasurementError:
+    return MeasurementError(raw(f"the MCP server {server}: ", quote(str(error), 500)))
 
 
 async def _all(page: Callable[[str | None], Awaitable[Any]], items: str) -> tuple[Any, ...]:

@@ -5,6 +5,7 @@ itself: `http://127.0.0.1:PORT/TOKEN/openai/v1` and `.../TOKEN/anthropic`.
 """
 
 import asyncio
+import logging
 import os
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
@@ -114,6 +115,8 @@ async def import_with_mcp(name: str) -> ModuleType:
     # The package mcp has it since version 2; an agent's own environment may have an older one.
     if find_spec("mcp_types") is None:
         raise MeasurementError(f"the package mcp is not installed, or older than version 2: {remedy}")
+    # It prints the tracebacks of what servers and clients get wrong.
+    logging.getLogger("mcp").setLevel(logging.CRITICAL)
     try:
         return await asyncio.to_thread(import_module, f"{__package__}.{name}")
     except Exception as error:

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from passgate.tasks.metering.mcp_servers import connected_servers
 from passgate.tasks.model.graders import ToolPattern
 from passgate.tasks.model.task import McpServer, Tool
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript
+from tests.answering import Answer, serving
 from tests.builders import a_task
 from tests.processes import marked_processes
 from tests.unit.conftest import OpenSandbox
@@ -89,6 +91,25 @@ async def elicitation(context: Context) -> str:
     return str(await context.elicit("Are you sure?", Answer))
 
 server.run()
+"""
+ODD = """
+import json, sys
+
+what = sys.argv[1]
+tool = {"name": "find", "inputSchema": {"type": "object"}, "outputSchema": {"type": "object", "required": ["a"]}}
+offers = {"capabilities": {"tools": {}}, "serverInfo": {"name": "", "version": ""}}
+answers = {
+    "initialize": {"protocolVersion": "2025-06-18", **offers},
+    "tools/list": {"tools": [{"name": "find"} if what == "list" else tool]},
+    "tools/call": {"content": [{"type": "hologram"} if what == "content" else {"type": "text", "text": "found"}]},
+}
+for line in sys.stdin:
+    asked = json.loads(line)
+    answer = {"result": answers.get(asked["method"])}
+    if what.startswith("-") and asked["method"] == "tools/call" or not answer["result"]:
+        answer = {"error": {"code": int(what) if what.startswith("-") else -32601, "message": "no rooms left"}}
+    if "id" in asked:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answer}), flush=True)
 """
 BOOK = Tool(name="book", description="Books a room.", command="echo by the task")
 WISHES = ["progress", "sampling", "elicitation"]
@@ -228,6 +249,41 @@ async def test_a_server_that_dies_is_no_failure_of_the_agent(trial: OpenTrial, c
             await agent.transcript()
 
 
+def odd(suites: Path, what: str) -> dict[str, McpServer]:
+    """A server that answers so."""
+    (suites / "odd.py").write_text(ODD, encoding="utf-8")
+    return {"odd": McpServer(command=f"exec {sys.executable} odd.py {what}")}
+
+
+@pytest.mark.parametrize("code", [-32000, -32001, -32603])
+async def test_an_error_that_a_server_answers_is_one_of_its_tool(trial: OpenTrial, suites: Path, code: int) -> None:
+    async with trial(odd(suites, str(code))) as (agent, client):
+        answer = await client.call_tool("find", {})
+        (call,) = (await agent.transcript()).tool_calls
+    assert (answer.is_error, answer.content[0].text) == (True, "no rooms left")
+    assert (call.is_error, call.result) == (True, "no rooms left")
+
+
+async def test_a_result_that_its_own_schema_does_not_fit_is_the_clients_to_judge(
+    trial: OpenTrial, suites: Path
+) -> None:
+    async with trial(odd(suites, "text")) as (agent, client):
+        with pytest.raises(RuntimeError, match="did not return structured content"):
+            await client.call_tool("find", {})
+        (call,) = (await agent.transcript()).tool_calls
+    assert (call.is_error, call.result) == (False, "found")
+
+
+async def test_an_answer_that_is_not_of_the_protocol_is_no_failure_of_the_agent(trial: OpenTrial, suites: Path) -> None:
+    with pytest.raises(MeasurementError, match=r"(?s)the MCP server odd: .*inputSchema"):
+        async with trial(odd(suites, "list")):
+            pass
+    async with trial(odd(suites, "content")) as (agent, client):
+        assert (await client.call_tool("find", {})).is_error
+        with pytest.raises(MeasurementError, match=r"(?s)the MCP server odd: .*hologram"):
+            await agent.transcript()
+
+
 async def test_what_a_server_asks_of_a_client_is_an_error_and_progress_is_left_out(
     trial: OpenTrial, suites: Path
 ) -> None:
@@ -312,3 +368,40 @@ async def test_a_server_at_a_url_gets_its_headers(
     finally:
         web.should_exit = True
         await serving
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "body"),
+    [
+        (401, {}, b"the token has expired"),
+        (404, {}, b""),
+        (429, {"content-type": "application/json"}, b'{"error": "too many requests"}'),
+        (503, {}, b"down"),
+        (200, {"content-type": "text/html"}, b"<p>Sign in to the hotel's network</p>"),
+        (200, {"content-type": "application/json"}, b"{"),
+        (200, {"content-type": "text/event-stream"}, b"event: message\n\n"),
+        (202, {}, b""),
+        (307, {"location": "/elsewhere"}, b""),
+    ],
+)
+async def test_a_server_at_a_url_that_does_not_answer_a_call_is_no_failure_of_the_agent(
+    trial: OpenTrial, status: int, headers: Mapping[str, str], body: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    offers = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "", "version": ""}}
+    answers = {"initialize": offers, "tools/list": {"tools": [{"name": "find", "inputSchema": {"type": "object"}}]}}
+
+    def answer(_: BaseHTTPRequestHandler, content: bytes) -> Answer:
+        asked = json.loads(content or b"{}")
+        if asked.get("method") == "tools/call":
+            return status, headers, body
+        if asked.get("method") not in answers:
+            return 202 if "method" in asked else 405, {}, b""
+        told = {"jsonrpc": "2.0", "id": asked["id"], "result": answers[asked["method"]]}
+        return 200, {"content-type": "application/json"}, json.dumps(told).encode()
+
+    with serving(answer) as url:
+        async with trial({"far": McpServer(url=url)}) as (agent, client):
+            assert (await client.call_tool("find", {})).is_error
+            with pytest.raises(MeasurementError, match="the MCP server far: "):
+                await agent.transcript()
+    assert not [record for record in caplog.records if record.name.startswith("mcp")]
