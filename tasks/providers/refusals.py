@@ -8,7 +8,6 @@ import json
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import Any, Final
 
 _UNAUTHORISED: Final = frozenset({401, 402, 403, 407, 451})
@@ -20,8 +19,6 @@ _REQUEST_CODES: Final = frozenset(
 )
 _CODE_KEYS: Final = ("code", "type", "status", "reason", "param")
 _MOST_READ: Final = 16_000  # Characters
-_QUOTATION: Final = 24  # Characters in common that are no coincidence
-_IN_SENTENCE: Final = re.compile(r"\w .+ \w", re.DOTALL)
 
 _NO_MONEY: Final = re.compile(
     r"insufficient[ _](?:quota|balance|credits?|funds)|exceeded_current_quota|billing_(?:hard_limit|not_active|error)"
@@ -41,6 +38,11 @@ _OF_THE_ACCOUNT: Final = re.compile(
     r"|(?:security|expired) ?token|敏感",
     re.IGNORECASE | re.DOTALL,
 )
+_NEAR: Final = 80  # Characters that are searched for the word before another
+_BEGINNING: Final = re.compile(r"[^\s\"'`]*$")
+_END: Final = re.compile(r"[^\s\"'`]*")
+_WORDS_BEFORE: Final = re.compile(r"(?:[^\s\"'`]+\s+)?[^\s\"'`]*$")
+_WORDS_AFTER: Final = re.compile(r"[^\s\"'`]*(?:\s+[^\s\"'`]+)?")
 _MODEL: Final = re.compile(r"\b(?:models?|deployment)\b|model_not_found", re.IGNORECASE)
 _NO_MODEL: Final = re.compile(
     r"model_not_found|(?:invalid|unknown|no such) model|\bmodel\b.{0,120}(?:not found|(?:not|n't) exist)",
@@ -95,14 +97,14 @@ class Refusal:
         return bool((_MODEL if self.is_not_found else _NO_MODEL).search(self.text))
 
     def blames_account(self, request: str) -> bool:
-        """Return whether the account, a filter or the region is the reason. What the provider repeats of the request,
-        which is JSON, is no reason.
+        """Return whether the account, a filter or the region is the reason. Words of the request, which a provider may
+        repeat, are no reason; the same words in a sentence of the provider's own are one.
         """
         if self.status in _UNAUTHORISED:
             return True
-        text, said = self.text.lower(), request.lower()
-        found = (match.span() for words in (_NO_MONEY, _OF_THE_ACCOUNT) for match in words.finditer(text))
-        return any(not _is_repeated(text, begin, end, said) for begin, end in found)
+        said = request.lower()
+        found = (match for words in (_NO_MONEY, _OF_THE_ACCOUNT) for match in words.finditer(self.text))
+        return any(not _is_repeated(match, said) for match in found)
 
     def blames_request(self, request: str) -> bool:
         """Return whether the request provokes it, no matter who sends it."""
@@ -118,27 +120,19 @@ class Refusal:
         return bool(self.status in _OF_REQUESTS and keys and (self.names(keys) or _OPTION.search(self.text)))
 
 
-def _is_repeated(text: str, begin: int, end: int, said: str) -> bool:
-    """Return whether a provider repeats these words: a long piece of what was said to it, or one of its values, if that
-    is the model or no word of a sentence.
+def _is_repeated(found: re.Match[str], said: str) -> bool:
+    """Return whether a provider repeats what was found from the request: with the words beside it inside of quotation
+    marks, or as a value, if that is the model or stands alone.
     """
-    for found in re.finditer(re.escape(text[begin:end]), said):
-        first, last = found.span()
-        before = _common(text[max(0, begin - _QUOTATION) : begin][::-1], said[max(0, first - _QUOTATION) : first][::-1])
-        after = _common(text[end : end + _QUOTATION], said[last : last + _QUOTATION])
-        if before + end - begin + after >= _QUOTATION:
-            return True
-        is_value = said.endswith('"', 0, first - before) and said.startswith('"', last + after)
-        is_model = said.endswith('"model": "', 0, first - before)
-        around = text[max(0, begin - before - 2) : end + after + 2]
-        if is_value and (is_model or not _IN_SENTENCE.fullmatch(around)):
-            return True
-    return False
-
-
-def _common(one: str, other: str) -> int:
-    """Return how many characters two texts begin with in common, before the first quotation mark."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1] != '"', zip(one, other, strict=False)))
+    before = found.string[max(0, found.start() - _NEAR) : found.start()].lower()
+    after = found.string[found.end() : found.end() + _NEAR].lower()
+    words, word = (
+        f"{head.search(before)[0]}{found[0].lower()}{tail.match(after)[0]}"  # type: ignore[index] - they match always
+        for head, tail in ((_WORDS_BEFORE, _WORDS_AFTER), (_BEGINNING, _END))
+    )
+    value = re.escape(word.strip(".,:;"))
+    is_alone = not (re.search(r"\w $", before) and re.match(r" \w", after))
+    return words in said or re.search(rf'"model":\s*"{value}"', said) is not None or (is_alone and f'"{word}"' in said)
 
 
 def _codes(document: Any) -> list[str]:

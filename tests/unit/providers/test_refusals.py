@@ -80,6 +80,23 @@ def test_the_name_of_a_model_that_a_provider_repeats_blames_no_account(text: str
 
 
 @pytest.mark.parametrize(
+    ("message", "code"),
+    [
+        ("Your credit balance is too low to access the API. Please go to Plans & Billing to upgrade.", None),
+        ("Billing hard limit has been reached", "billing_hard_limit_reached"),
+        ("You exceeded your current quota, please check your plan and billing details.", "insufficient_quota"),
+        ("The response was filtered by the content filter.", "content_filter"),
+    ],
+)
+def test_an_agent_that_speaks_of_money_has_not_provoked_what_the_account_lacks(message: str, code: str | None) -> None:
+    said = "A customer asks about billing, his quota, a content filter and why his credit balance is low. Help him."
+    request = json.dumps({"model": "m", "messages": [{"role": "user", "content": said}]})
+    assert not Refusal.from_reply(400, openai(message, code)).blames_request(request)
+    for quoted in (f"messages[0].content: {said} is no list", "unknown value: 'billing'", "tool `quota` is not known"):
+        assert Refusal.from_reply(400, openai(quoted)).blames_request(request)
+
+
+@pytest.mark.parametrize(
     ("error", "is_of_the_request"),
     [
         ({"code": "context_length_exceeded", "message": "Your input exceeds the context window."}, True),
