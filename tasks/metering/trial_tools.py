@@ -107,13 +107,14 @@ class TrialTools:
         if called in self._names:
             return called
         for server in (SERVER, *self.servers):
-            prefix = re.match(rf"(?:mcp[_-]+)?{re.escape(server)}[_.:/-]+", called, re.IGNORECASE)
+            prefix = re.match(rf"(?:mcp[_-]+)?{server.replace('-', '[_-]')}[_.:/-]+", called, re.IGNORECASE)
             if prefix is None:
                 continue
-            rest = _plain(called[prefix.end() :])
-            for name, (owner, tool) in self.listed("" if server == SERVER else server).items():
-                if _plain(name) == rest:
-                    return f"mcp__{owner}__{tool.name}"
+            rest, listed = called[prefix.end() :], self.listed("" if server == SERVER else server)
+            found = rest if rest in listed else next((name for name in listed if _plain(name) == _plain(rest)), None)
+            if found is not None:
+                owner, tool = listed[found]
+                return f"mcp__{owner}__{tool.name}"
         return called
 
     def task_name(self, called: str) -> str:
@@ -238,4 +239,4 @@ class TrialTools:
 
 def _plain(name: str) -> str:
     """Return a name as clients write it whose models allow fewer characters."""
-    return re.sub(r"[^\w-]", "_", name, flags=re.ASCII)
+    return re.sub(r"\W", "_", name, flags=re.ASCII)

@@ -191,6 +191,18 @@ async def test_the_call_of_a_model_and_that_of_its_agent_are_one(
     assert (call.tool, call.result) == ("mcp__crm__find", {"customer": "Ada", "orders": [1, 2]})
 
 
+@pytest.mark.parametrize("name", ["mcp__crm-eu__find", "mcp__crm_eu__find", "crm_eu_find", "Crm-EU.find"])
+async def test_a_client_may_write_a_server_as_its_model_allows(
+    trial: OpenTrial, crm: dict[str, McpServer], upstream: Any, name: str
+) -> None:
+    upstream.says(Says(calls=[(name, {"customer": "Ada"})]))
+    async with trial({"crm": crm["crm"], "crm-eu": crm["crm"]}, "/crm-eu", max_tool_calls=1) as (agent, client):
+        await agent.chat()
+        await client.call_tool("find", {"customer": "Ada"})
+        (call,) = (await agent.transcript()).tool_calls
+    assert (call.tool, call.result) == ("mcp__crm-eu__find", {"customer": "Ada", "orders": [1, 2]})
+
+
 @pytest.mark.parametrize(
     "names",
     [

@@ -106,6 +106,20 @@ async def test_what_the_model_asks_for_and_the_agent_calls_is_one_call(
         assert calls(await agent.transcript()) == [(NAMES[name], 7, "booked", False)]
 
 
+@pytest.mark.parametrize(
+    ("called", "name"),
+    [("passgate_get_order", "get-order"), ("passgate-get-order", "get-order"), ("passgate_get_user", "get_user")],
+)
+async def test_a_client_may_write_a_tool_as_its_model_allows(metered, upstream, called: str, name: str) -> None:
+    upstream.says(Says(calls=[(called, {"room": 7})]))
+    offered = [BOOK.model_copy(update={"name": one}) for one in ("get-order", "get-user", "get_user")]
+    async with metered(toolbox=Hotel(), offered=offered, max_tool_calls=1) as agent:
+        await agent.chat()
+        async with Client(agent.trial.mcp_url) as client:
+            assert not (await client.call_tool(name, {"room": 7})).is_error
+        assert calls(await agent.transcript()) == [(name, 7, "booked", False)]
+
+
 def told_to(api: str, call_id: str, result: str) -> dict[str, Any]:
     """What an agent tells its model of a call in the next request, by the API."""
     match api:
