@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
-from passgate.tasks.agents.commands import Command, Given, Places, read_command
+from passgate.tasks.agents.commands import Command, Given, Places, read_command, refuse_missing
 from passgate.tasks.agents.interface import PROBE_SECONDS, Agent, AgentSandbox, Attempt, model_environment, symptom
 from passgate.tasks.agents.presets import find_preset
 from passgate.tasks.agents.transcripts import (
@@ -80,6 +80,8 @@ class CliAgent(Agent):
     def from_spec(cls, spec: AgentSpec, suites_folder: Path) -> Self:
         """Return the agent. Raises `UsageError` for a command that cannot be started."""
         places = Places.of(spec.cwd, suites_folder)
+        if preset := find_preset(spec.target):
+            refuse_missing(preset.program, places, f"npm install --global {preset.package}")
         return cls(read_command(spec.target, spec.files_format, places), places)
 
     @classmethod
@@ -102,9 +104,8 @@ class CliAgent(Agent):
             place = ""
         found = f"{first} is {place}" if place else f"{first} is not on PATH"
         state, remedy = (State.OK, "") if place else (State.WARNING, "check the command, and PATH")
-        if preset is not None:
-            found = f"{found}, version {_version(place)}" if place else found
-            remedy = "" if place else f"npm install --global {preset.package}"
+        if preset is not None and place:
+            found = f"{found}, version {_version(place)}"
         return symptom(spec, spec.kind, state, found, remedy)
 
     async def run(

@@ -180,13 +180,13 @@ def read_command(text: str, files_format: str, places: Places) -> Command:
     except ValueError as error:
         raise UsageError(f"the agent command {text!r} cannot be split into words: {error}") from error
     places.refuse_misplaced(text, words)
-    _refuse_missing(words[0], places)
+    refuse_missing(words[0], places)
     return Words(tuple(words))
 
 
-def _refuse_missing(program: str, places: Places) -> None:
+def refuse_missing(program: str, places: Places, remedy: str = "check --agent and PATH") -> None:
     """Raise `UsageError` for a missing program of the machine or the repository. A relative path may come with the
-    sandbox.
+    sandbox. `remedy` is that of a bare name.
     """
     place = program.replace("{project}", str(places.project))
     if "{" in place:
@@ -198,13 +198,13 @@ def _refuse_missing(program: str, places: Places) -> None:
     if shutil.which(place, path=search_path()) is not None:
         return
     if "/" not in place:
-        remedy = "is not on this machine: check --agent and PATH"
+        why = f"is not on this machine: {remedy}"
     elif Path(place).is_file():
-        remedy = f"cannot be run: `chmod +x {place}`"
+        why = f"cannot be run: `chmod +x {place}`"
     else:
         looked = f"there is no file {place}" if place != program else "there is no such file"
-        remedy = f"is not on this machine: {looked}; check --agent"
-    raise UsageError(f"the agent command {program!r} {remedy}")
+        why = f"is not on this machine: {looked}; check --agent"
+    raise UsageError(f"the agent command {program!r} {why}")
 
 
 _Amount = Annotated[

@@ -9,7 +9,9 @@ from tests.builders import a_task
 from tests.unit.agents.cli.programs import cli_agent, python
 from tests.unit.agents.conftest import one_turn
 
+from passgate.tasks.agents.cli import CliAgent
 from passgate.tasks.agents.commands import PLACEHOLDERS, Words
+from passgate.tasks.agents.presets import presets
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.model.transcript import EndReason
 
@@ -201,6 +203,15 @@ async def test_a_command_starts_in_its_cwd(repository: Path, attempt) -> None:
 
 GONE = r"is not on this machine: there is no file /.*"
 NO_FOLDER = r"`cwd` is not a folder: .*; name one relative to "
+
+
+@pytest.mark.parametrize("name", presets())
+def test_a_preset_without_its_program_says_how_to_install_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    monkeypatch.setattr("passgate.tasks.agents.commands.search_path", lambda: "/usr/bin:/bin")
+    preset = presets()[name]
+    with pytest.raises(UsageError, match=rf"'{preset.program}' is not on .*: npm install --global {preset.package}$"):
+        CliAgent.from_spec(preset.spec(name), Path())
 
 
 @pytest.mark.usefixtures("repository")
