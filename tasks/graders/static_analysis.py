@@ -35,6 +35,7 @@ REMEDY: Final = "pip install 'passgate[graders]'"
 _FINDINGS: Final = 1
 _BLOCKED: Final = 2
 _WHAT_BLOCKS_MYPY: Final = (": error:", "There are no .py[i] files in", "is not a valid Python package name")
+_HIDING: Final = re.compile(r"\.pyi$|/__init__\.py$")
 _SOURCES: Final = (".py", ".pyi", ".ipynb")
 # Comments that switch a tool off for a whole file, or set it otherwise: an agent that writes one grades itself. In a
 # notebook a line begins with a quote.
@@ -73,9 +74,12 @@ async def _run_tool(tool: str, options: StaticAnalysis, evidence: Evidence) -> R
             return RawCheck(passed=False, message=switch)
         async with new_folder(sandbox.scratch) as folder:
             configuration = await asyncio.to_thread(_copy_configuration, tool, options, evidence, folder)
-            command = [sys.executable, "-I", "-m", tool, *_arguments(tool, configuration), "--", *options.paths]
-            result = await sandbox.run(command, seconds=seconds)
-        is_clean = not result.timed_out and _is_clean(tool, result, configuration)
+            command = [sys.executable, "-I", "-m", tool, *_arguments(tool, configuration), "--"]
+            result = await sandbox.run([*command, *options.paths], seconds=seconds)
+            is_clean = not result.timed_out and _is_clean(tool, result, configuration)
+            if is_clean and tool == "mypy" and (hidden := _hidden_from_mypy(sources)):
+                result = await sandbox.run([*command, *hidden], seconds=seconds)
+                is_clean = not result.timed_out and _is_clean(tool, result, configuration)
     if result.timed_out:
         remedy = f"increase `timeout_seconds` of {options.label}"
         raise MeasurementError(f"{tool} did not end within {seconds:g} seconds: {remedy}")
@@ -143,6 +147,12 @@ def _require_sources(workspace: Path, paths: tuple[str, ...]) -> list[str]:
             regular_file(workspace, source)
         every += sources
     return every
+
+
+def _hidden_from_mypy(sources: Sequence[str]) -> list[str]:
+    """Return the modules in place of which mypy reads a stub, or a package of the same name: an agent can add one."""
+    read = {re.sub(r"(/__init__)?\.pyi?$", "", source) for source in sources if _HIDING.search(source)}
+    return [source for source in sources if source.endswith(".py") and source.removesuffix(".py") in read]
 
 
 def _switch(tool: str, sources: Sequence[str], evidence: Evidence) -> Raw:

@@ -124,6 +124,17 @@ async def test_nothing_planted_in_the_workspace_hides_a_finding(
     assert "app.py:1" in result.checks[0].message
 
 
+@pytest.mark.parametrize("hiding", ["app.pyi", "app/__init__.py", "app/__init__.pyi"])
+async def test_no_other_file_hides_a_module_from_mypy(hiding: str, analysed: Graded) -> None:
+    result = await analysed({"app.py": WRONG_TYPE, hiding: ""}, "mypy")
+    assert (result.passed, result.error) == (False, None)
+    assert "app.py:1" in result.checks[0].message
+
+
+async def test_a_module_may_have_a_stub(analysed: Graded) -> None:
+    assert (await analysed({"app.py": CLEAN, "app.pyi": "def double(number: int) -> int: ...\n"}, "mypy")).passed
+
+
 async def test_the_configuration_of_the_author_counts(analysed: Graded, provide: Files) -> None:
     provide({"strict/mypy.ini": "[mypy]\ndisallow_untyped_defs = True\n", "ruff.toml": '[lint]\nselect = ["ANN"]\n'})
     assert (await analysed({"app.py": UNTYPED}, "mypy", "ruff")).passed
