@@ -62,7 +62,8 @@ class Workbench(AbstractContextManager["Workbench"], AbstractAsyncContextManager
         self._folder = self._held.path
         above = self._suites_folder.parents
         # The history of the repository holds the hidden tests and the solutions too.
-        of_authors = [self._suites_folder, *(folder for parent in above for folder in git_folders(parent))]
+        copies = [other / self._suites_folder.relative_to(top) for top in above for other in other_worktrees(top)]
+        of_authors = [self._suites_folder, *copies, *(folder for parent in above for folder in git_folders(parent))]
         repository = [folder for folder in (self._suites_folder, *above) if (folder / ".git").exists()][:1]
         secret = [*of_authors, *hidden, *([bridge.socket.parent] if bridge else [])]
         try:
@@ -161,14 +162,23 @@ class Workbench(AbstractContextManager["Workbench"], AbstractAsyncContextManager
         return place.workspace, described
 
 
-def git_folders(checkout: Path) -> list[Path]:
-    """Return the resolved folders that hold what the `.git` of a checkout leads to; none if it has none."""
-    entry = checkout / ".git"
-    own = entry if entry.is_dir() else _linked_folder(entry, "gitdir: ")
+def other_worktrees(checkout: Path) -> list[Path]:
+    """Return the resolved folders of the other checkouts that the repository of a checkout has."""
+    own = _own_folder(checkout)
     if own is None:
         return []
-    # The folder of a linked worktree names the one that it shares with the others.
-    shared = _linked_folder(own / "commondir")
+    shared = (_shared_folder(own) or own).resolve()
+    entries = [shared, *(_linked_folder(file) for file in shared.glob("worktrees/*/gitdir"))]
+    folders = dict.fromkeys(entry.parent.resolve() for entry in entries if entry is not None and entry.name == ".git")
+    return [folder for folder in folders if folder.is_dir() and folder != checkout.resolve()]
+
+
+def git_folders(checkout: Path) -> list[Path]:
+    """Return the resolved folders that hold what the `.git` of a checkout leads to; none if it has none."""
+    own = _own_folder(checkout)
+    if own is None:
+        return []
+    shared = _shared_folder(own)
     folders = [own, *([shared] if shared else [])]
     for git in folders.copy():
         waiting, seen = [git / "objects"], set[Path]()
@@ -181,6 +191,16 @@ def git_folders(checkout: Path) -> list[Path]:
                     lines = (objects / "info" / "alternates").read_text(encoding="utf-8").splitlines()
                     waiting += [objects / line for line in lines if line and not line.startswith("#")]
     return list(dict.fromkeys(folder.resolve() for folder in folders if folder.is_dir()))
+
+
+def _own_folder(checkout: Path) -> Path | None:
+    entry = checkout / ".git"
+    return entry if entry.is_dir() else _linked_folder(entry, "gitdir: ")
+
+
+def _shared_folder(own: Path) -> Path | None:
+    """Return the folder that a linked worktree shares with the others, which its own one names."""
+    return _linked_folder(own / "commondir")
 
 
 def _linked_folder(file: Path, begin: str = "") -> Path | None:

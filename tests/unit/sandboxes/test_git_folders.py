@@ -1,10 +1,11 @@
 """Where git keeps what a checkout shows."""
 
+import shutil
 from pathlib import Path
 
 from tests.repositories import GitRepository
 
-from passgate.tasks.sandboxes.workbench import git_folders
+from passgate.tasks.sandboxes.workbench import git_folders, other_worktrees
 
 
 def commit(repository: GitRepository) -> None:
@@ -23,6 +24,18 @@ def test_a_linked_worktree_has_that_of_its_repository_too(tmp_path: Path) -> Non
     repository.git("worktree", "add", "-q", "../linked")
     git = repository.path / ".git"
     assert git_folders(tmp_path / "linked") == [git / "worktrees/linked", git, git / "objects"]
+
+
+def test_the_other_worktrees_of_a_repository_are_known_from_each(tmp_path: Path) -> None:
+    main, linked, more = (tmp_path / name for name in ("main", "linked", "more"))
+    repository = GitRepository(main)
+    commit(repository)
+    assert other_worktrees(main) == other_worktrees(tmp_path) == []
+    for name in ("linked", "more", "gone"):
+        repository.git("worktree", "add", "-q", f"../{name}")
+    shutil.rmtree(tmp_path / "gone")
+    assert set(other_worktrees(main)) == {linked, more}
+    assert set(other_worktrees(linked)) == {main, more}
 
 
 def test_objects_elsewhere_are_among_them(tmp_path: Path) -> None:

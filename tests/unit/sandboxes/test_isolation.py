@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from tests.builders import a_task
 from tests.project import REPOSITORY
+from tests.repositories import GitRepository
 from tests.unit.conftest import Marked
 from tests.unit.sandboxes.conftest import sh, tries
 from tests.waiting import wait_until
@@ -112,6 +113,17 @@ class TestBubblewrap:
             assert await tries(sandbox, f'test -z "$(ls -A {suites})"')
             assert await tries(sandbox, "cat README.md")
         assert all(file.exists() for file in hidden)
+
+    async def test_the_suites_of_other_worktrees_are_hidden(self, sandbox_of, describe, suites, tmp_path) -> None:
+        describe()
+        repository, linked = GitRepository(suites.parent), tmp_path / "elsewhere/linked"
+        repository.write("suites/hidden", "the answer")
+        repository.commit()
+        repository.git("worktree", "add", "--quiet", str(linked))
+        async with sandbox_of(a_task(sandbox="notes")) as sandbox:
+            assert await tries(sandbox, f"test -e {linked}/.git")
+            assert not await tries(sandbox, f"cat {linked}/suites/hidden")
+        assert (linked / "suites/hidden").exists()
 
     async def test_other_trials_are_hidden(self, workbench_of) -> None:
         with workbench_of() as workbench:
