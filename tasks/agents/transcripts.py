@@ -41,7 +41,7 @@ def read_transcript_file(file: Path) -> Transcript | None:
         return None
     try:
         refuse_endless(content)
-        return read_transcript(json.loads(content.decode("utf-8")))
+        return read_transcript(json.loads(content.decode("utf-8-sig")))
     except (ValueError, RecursionError) as error:
         raise MeasurementError(f"the transcript {file.name} cannot be read: {error}") from error
 

@@ -213,7 +213,7 @@ def _recording(file: Path, tools: list[str]) -> Iterator[str]:
     try:
         if file.stat().st_size > _MAX_RECORDING_BYTES:
             raise ValueError(f"it is larger than {_MAX_RECORDING_BYTES // 1024 // 1024} MiB")
-        recording = Transcript.model_validate_json(file.read_bytes())
+        recording = Transcript.model_validate_json(file.read_text("utf-8-sig"))
     except ValidationError as error:
         first = error.errors()[0]
         yield f"not a recorded transcript: {'.'.join(map(str, first['loc']))}: {first['msg']}"

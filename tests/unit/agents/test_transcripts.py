@@ -114,6 +114,14 @@ def test_anything_else_is_none(value: Any, what: str) -> None:
         read_transcript(value)
 
 
+def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    file = tmp_path / "transcript.json"
+    file.write_text('{"messages": [{"role": "assistant", "content": "Done."}]}\r\n', encoding="utf-8-sig")
+    found = read_transcript_file(file)
+    assert found is not None
+    assert found.output == "Done."
+
+
 def test_there_may_be_no_file(tmp_path: Path) -> None:
     assert read_transcript_file(tmp_path / "gone.json") is None
     (tmp_path / "folder.json").mkdir()

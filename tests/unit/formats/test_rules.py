@@ -157,6 +157,13 @@ def test_a_recording_that_cannot_be_read_is_refused(found, tmp_path: Path, conte
     assert problem.startswith("environment.replay.transcript: not a recorded transcript: ")
 
 
+def test_a_recording_may_begin_with_a_byte_order_mark(found, tmp_path: Path) -> None:
+    record(tmp_path, "look")
+    file = tmp_path / "recorded.json"
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+    assert not found(**replayed())
+
+
 def test_a_tool_that_a_recording_calls_again_and_again_is_told_once(found, tmp_path: Path) -> None:
     record(tmp_path, "look", "lok", "lok")
     (problem,) = found(**replayed())
