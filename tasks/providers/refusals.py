@@ -39,10 +39,8 @@ _OF_THE_ACCOUNT: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _NEAR: Final = 80  # Characters that are searched for the word before another
-_BEGINNING: Final = re.compile(r"[^\s\"'`]*$")
-_END: Final = re.compile(r"[^\s\"'`]*")
-_WORDS_BEFORE: Final = re.compile(r"(?:[^\s\"'`]+\s+)?[^\s\"'`]*$")
-_WORDS_AFTER: Final = re.compile(r"[^\s\"'`]*(?:\s+[^\s\"'`]+)?")
+_BEFORE: Final = re.compile(r"((?:[^\s\"'`]+\s+)?)([^\s\"'`]*)$")
+_AFTER: Final = re.compile(r"^([^\s\"'`]*)((?:\s+[^\s\"'`]+)?)")
 _MODEL: Final = re.compile(r"\b(?:models?|deployment)\b|model_not_found", re.IGNORECASE)
 _NO_MODEL: Final = re.compile(
     r"model_not_found|(?:invalid|unknown|no such) model|\bmodel\b.{0,120}(?:not found|(?:not|n't) exist)",
@@ -126,13 +124,12 @@ def _is_repeated(found: re.Match[str], said: str) -> bool:
     """
     before = found.string[max(0, found.start() - _NEAR) : found.start()].lower()
     after = found.string[found.end() : found.end() + _NEAR].lower()
-    words, word = (
-        f"{head.search(before)[0]}{found[0].lower()}{tail.match(after)[0]}"  # type: ignore[index] - they match always
-        for head, tail in ((_WORDS_BEFORE, _WORDS_AFTER), (_BEGINNING, _END))
-    )
-    value = re.escape(word.strip(".,:;"))
+    # Both expressions match every text.
+    (word_before, head), (tail, word_after) = _BEFORE.findall(before)[0], _AFTER.findall(after)[0]
+    word = f"{head}{found[0].lower()}{tail}"
+    is_model = re.search(rf'"model":\s*"{re.escape(word.strip(".,:;"))}"', said) is not None
     is_alone = not (re.search(r"\w $", before) and re.match(r" \w", after))
-    return words in said or re.search(rf'"model":\s*"{value}"', said) is not None or (is_alone and f'"{word}"' in said)
+    return f"{word_before}{word}{word_after}" in said or is_model or (is_alone and f'"{word}"' in said)
 
 
 def _codes(document: Any) -> list[str]:
