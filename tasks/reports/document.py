@@ -167,7 +167,7 @@ def task_explanations(finding: TaskFinding) -> tuple[tuple[str, str], ...]:
     """Return labels and texts on the failed and unmeasured trials. A text that another task tells is empty."""
     explanations = [(finding.echoes.get(text), label, text) for label, text in finding.explanations if text.strip()]
     return tuple(
-        (echo.label(finding.name), text if echo.first == finding.name else "") if echo else (label, text)
+        (echo.label(finding.name), echo.text if echo.first == finding.name else "") if echo else (label, text)
         for echo, label, text in explanations
     )
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from passgate.tasks.model.measurement import TaskMeasurement, TaskState
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.task import Suite
+from passgate.tasks.model.transcript import END_IN_WORDS
 from passgate.tasks.model.verdict import Confirmation, Finding, Integrity, OtherVerdict, Reason, Verdict
 from passgate.tasks.reports import figures
 
@@ -21,6 +22,7 @@ VIOLATION_LIMIT = 10
 class Echo(NamedTuple):
     """A reason that trials of several tasks have."""
 
+    text: str
     first: str  # The task that tells it
     trials: int
     of: int  # Trials of the run
@@ -37,7 +39,7 @@ class TaskFinding(NamedTuple):
     reasons: tuple[Reason, ...]
     withheld: str = ""  # Why the verdict does not let the task block: it is not admitted, or quarantined
     confirmation: Confirmation | None = None
-    echoes: Mapping[str, Echo] = MappingProxyType({})  # By the text of the reason
+    echoes: Mapping[str, Echo] = MappingProxyType({})  # By the whole text of the reason
 
     @property
     def name(self) -> str:
@@ -146,13 +148,21 @@ def findings(verdict: Verdict) -> tuple[TaskFinding, ...]:
 
 def _echoes(ordered: Sequence[TaskFinding], trials: int) -> Mapping[str, Echo]:
     """Return the reasons that trials of several tasks have, each told by the first of them."""
-    counts, tasks = Counter[str](), defaultdict[str, list[str]](list)
+    counts, tasks, texts = Counter[str](), defaultdict[str, list[str]](list), dict[str, str]()
     for one in ordered:
         for text, equal in ((one.task.failure, one.task.equal_failures), (one.task.error, one.task.equal_errors)):
             if text and equal:
-                counts[text] += equal
-                tasks[text].append(one.name)
-    return {text: Echo(names[0], counts[text], trials) for text, names in tasks.items() if len(names) > 1}
+                texts[text] = cause = _cause(text)
+                counts[cause] += equal
+                tasks[cause].append(one.name)
+    told = {cause: Echo(cause, names[0], counts[cause], trials) for cause, names in tasks.items() if len(names) > 1}
+    return {text: told[cause] for text, cause in texts.items() if cause in told}
+
+
+def _cause(reason: str) -> str:
+    """Return the beginning of a reason if it is how the agent ended: what graders then miss follows from that."""
+    cause = reason.partition("; ")[0]
+    return cause if cause.startswith(tuple(END_IN_WORDS.values())) else reason
 
 
 def _severity(finding: TaskFinding) -> tuple[int, float, int, str]:

@@ -76,6 +76,18 @@ def test_a_reason_of_several_tasks_is_told_once_with_its_trials() -> None:
     assert summary.count("the same as in golden/t") == 20
 
 
+def test_the_end_of_the_agent_is_told_once_whatever_the_graders_of_each_task_miss() -> None:
+    crash = "the agent crashed: exit code 1: GROQ_API_KEY is not set"
+    fields = {"passed": 0, "failed": 3, "failed_trials": (0, 1, 2), "equal_failures": 3}
+    tasks = [a_failed_task(task_id=f"t{n}", failure=f"{crash}; output_check: no {n}", **fields) for n in range(11)]
+    verdict = a_verdict(
+        Decision.FAIL, tuple(tasks), reasons=tuple(a_reason(task, Rule.TASK_FAILED, "red") for task in tasks)
+    )
+    text = terminal(verdict, width=100, color=False)
+    assert (text.count("GROQ_API_KEY is not set"), text.count("output_check")) == (1, 0)
+    assert "in 33 of 33 trials: the agent crashed" in text
+
+
 def why(verdict: Verdict) -> str:
     (finding,) = findings.every_task(verdict)
     return finding.why_not_blocking
