@@ -47,7 +47,7 @@ async def check_graders(
     limit = asyncio.Semaphore(policy.concurrency.trials)
     checks: list[GraderCheck] = []
     for folder, of_folder in tasks.items():
-        opened = open_resources(_ORACLE, folder, policy, prices=prices, cost_cap=CostCap())
+        opened = open_resources(_ORACLE, folder, policy, prices=prices, cost_cap=CostCap(), tasks=of_folder)
         async with opened as resources:
             proofs = await _together(_prove(task, resources, limit) for task in of_folder)
         # A check quotes transcripts, so it may contain secrets.

@@ -37,7 +37,7 @@ async def one_trial(
     prices = load_prices(gates)
     # No retries, so that the user sees the first error at once.
     opened = open_resources(
-        agent, suites, policy, prices=prices, cost_cap=CostCap(), error_retries=0, needs_price=needs_price
+        agent, suites, policy, prices=prices, cost_cap=CostCap(), error_retries=0, needs_price=needs_price, tasks=[task]
     )
     async with opened as resources:
         return await run_trial(task, 0, resources)

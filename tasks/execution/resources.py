@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -22,6 +22,7 @@ from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.quotes import Masker
 from passgate.tasks.model.run import Plan
+from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import EndReason, Transcript
 from passgate.tasks.reports.messages import warn
 from passgate.tasks.sandboxes.isolation import UNISOLATED
@@ -107,11 +108,12 @@ async def open_resources(
     hidden: Sequence[Path] = (),
     error_retries: int | None = None,
     label: str = "trials",
+    tasks: Iterable[EvalTask] = (),
 ) -> AsyncIterator[TrialResources]:
     """Open what trials of an agent need, for the `async with` block. Raise `UsageError`.
 
     `needs_price` says what makes an unknown price an error; `hidden` are folders that no command may see; `label`, the
-    id of a run, begins the names of temporary folders.
+    id of a run, begins the names of temporary folders. Secrets of the `tasks` are masked.
     """
     async with AsyncExitStack() as stack:
         meter = None
@@ -154,7 +156,7 @@ async def open_resources(
             cost_cap=cost_cap,
             judge=judge,
             suites_folder=suites_folder,
-            masker=masker_for(policy, spec),
+            masker=masker_for(policy, spec, tasks=tasks),
             error_retries=policy.error_retries if error_retries is None else error_retries,
         )
 

@@ -121,6 +121,7 @@ async def open_worker(
                     needs_price=plan.needs_price,
                     hidden=hidden_from_agents(plan),
                     label=plan.run_id,
+                    tasks=plan.tasks,
                 )
             )
             for folder in dict.fromkeys(map(plan.suites_folder_for, suites))

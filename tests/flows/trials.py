@@ -18,6 +18,6 @@ FREE = PriceTable()
 async def trial_of(
     agent: AgentSpec, task: EvalTask, suites: Path, *, policy: Policy = SHIPPED, prices: PriceTable = FREE
 ) -> FinishedTrial:
-    opened = open_resources(agent, suites, policy, prices=prices, cost_cap=CostCap(), error_retries=0)
+    opened = open_resources(agent, suites, policy, prices=prices, cost_cap=CostCap(), error_retries=0, tasks=[task])
     async with opened as bench:
         return await run_trial(task, 0, bench)

@@ -5,7 +5,8 @@ import pytest
 from passgate.tasks.history.masking import masker_for, run_masker, secret_variables
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.quotes import MASK
-from tests.builders import SHIPPED, a_plan
+from passgate.tasks.model.task import McpServer
+from tests.builders import SHIPPED, a_plan, a_task
 
 VALUE = "abcdefghijk1"
 
@@ -23,6 +24,7 @@ VALUE = "abcdefghijk1"
         ("JUDGE", "a", True),
         ("MODELS_AUTH", "a", True),
         ("HEADER", "a", True),
+        ("SEARCH", "a", True),
         ("SHOP_KEY", "abcdefghij1", False),
         ("SHOP_KEY", "abcdefghijklmnop", False),
         ("SHOP_KEY", "1234567890123", False),
@@ -51,7 +53,9 @@ def test_a_variable_holds_a_secret_by_its_name_and_value_or_because_somebody_say
             "upstreams": {"anthropic": {"api_key_variable": "MODELS_AUTH"}},
         }
     )
-    assert secret_variables({name: value}, policy, [agent]) == ([name] if is_secret else [])
+    server = McpServer(url="https://search.example/mcp", headers={"Authorization": "Bearer ${{ SEARCH }}"})
+    task = a_task(mcp_servers={"search": server})
+    assert secret_variables({name: value}, policy, [agent], [task]) == ([name] if is_secret else [])
 
 
 def test_what_the_environment_holds_is_masked_whatever_it_holds_later(monkeypatch: pytest.MonkeyPatch) -> None:
