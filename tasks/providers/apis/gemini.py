@@ -291,11 +291,14 @@ def _charges(body: Document, candidate: Document, before: Charges) -> Charges:
     """Return what is charged beside the tokens, in a reply or with one more of its chunks."""
     usage = body.get("usageMetadata")
     tier = values.string_or_empty(usage.get("serviceTier")).lower() if isinstance(usage, dict) else ""
-    grounds = candidate.get("groundingMetadata")
-    queries = grounds.get("webSearchQueries") if isinstance(grounds, dict) else None
-    count = len(queries) if isinstance(queries, list) else 0
-    known = before.tools.get("google_search", 0)
-    return Charges(tier or before.tier, tools={"google_search": max(known, count)})
+    given = candidate.get("groundingMetadata")
+    grounds = given if isinstance(given, dict) else {}
+    queries, chunks = (
+        found if isinstance(found := grounds.get(key), list) else [] for key in ("webSearchQueries", "groundingChunks")
+    )
+    is_mapped = any(isinstance(chunk, dict) and "maps" in chunk for chunk in chunks)
+    counts = {"google_search": len(queries), "google_maps": int(is_mapped)}
+    return Charges(tier or before.tier, tools={name: max(n, before.tools.get(name, 0)) for name, n in counts.items()})
 
 
 def _replace_parts(body: Document, parts: list[Document]) -> Document:

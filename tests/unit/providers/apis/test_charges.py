@@ -23,7 +23,7 @@ GROUNDED = {
         {
             "content": {"parts": [{"text": "a"}]},
             "finishReason": "STOP",
-            "groundingMetadata": {"webSearchQueries": ["a", "b"]},
+            "groundingMetadata": {"webSearchQueries": ["a", "b"], "groundingChunks": [{"web": {}}, {"maps": {}}]},
         }
     ],
     "usageMetadata": {"promptTokenCount": 1, "serviceTier": "FLEX"},
@@ -48,7 +48,7 @@ CASES: list[tuple[Api, Json, bytes, str, int, dict[str, int]]] = [
         named([messages.START, *messages.call(0, RUN, "{}"), *messages.end("end_turn", **USAGE)]),  # type: ignore[arg-type]
         *("priority", 60, {"web_search": 2, "code_execution": 1}),
     ),
-    (GEMINI, GROUNDED, event(GROUNDED), "flex", 0, {"google_search": 2}),
+    (GEMINI, GROUNDED, event(GROUNDED), "flex", 0, {"google_search": 2, "google_maps": 1}),
 ]
 
 
