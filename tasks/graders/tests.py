@@ -50,8 +50,14 @@ SKIPS = {{"skip", "skipif"}}
 
 def pytest_collection_finish(session):
     progress["collected"] = len(session.items)
-    marked = [item for item in session.items if SKIPS & {{mark.name for mark in item.iter_markers()}}]
-    progress["marked"] = [item.nodeid.removeprefix("tests/") for item in marked]
+    progress["marked"] = [item.nodeid.removeprefix("tests/") for item in session.items if is_marked(item)]
+
+
+def is_marked(item):
+    # A class of unittest has its own mark: one on its base class is not the author's.
+    in_class = vars(item.cls) if getattr(item, "cls", None) else {{}}
+    in_unittest = in_class.get("__unittest_skip__") or getattr(getattr(item, "obj", None), "__unittest_skip__", False)
+    return bool(in_unittest or SKIPS & {{mark.name for mark in item.iter_markers()}})
 
 
 def pytest_runtest_logfinish():

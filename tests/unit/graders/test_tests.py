@@ -123,6 +123,37 @@ def test_known_fault():
 """
 
 
+OF_UNITTEST = """\
+import unittest
+
+class AppTest(unittest.TestCase):
+    def test_adds(self):
+        import app
+        assert app.add(1, 2) == 3
+
+    @unittest.skipUnless(False, "elsewhere")
+    def test_elsewhere(self):
+        raise AssertionError
+
+    @unittest.expectedFailure
+    def test_later(self):
+        self.fail()
+
+@unittest.skip("not yet")
+class LaterTest(unittest.TestCase):
+    def test_later(self):
+        self.fail()
+"""
+
+
+async def test_what_unittest_skips_does_not_count_and_only_its_author_can_mark_it(run: Graded) -> None:
+    result = await run({"app.py": APP}, OF_UNITTEST)
+    assert (result.passed, messages(result)) == (True, "2 of 2 tests passed")
+    marks = "import unittest\nunittest.TestCase.__unittest_skip__ = True\n"
+    forged = await run({"app.py": APP + marks}, OF_UNITTEST.replace("import unittest\n", "import app, unittest\n"))
+    assert not forged.passed
+
+
 async def test_what_its_author_skips_does_not_count_and_what_is_expected_to_fail_passes(run: Graded) -> None:
     result = await run({"app.py": APP}, TESTS + MARKED)
     assert (result.passed, result.score) == (True, 1.0)
