@@ -67,6 +67,9 @@ class Refusal:
         text = body[:_MOST_READ].decode("utf-8", "replace")
         try:
             document = json.loads(body)
+            if "\\u" in text:
+                # As a reader wants it, and without halves of characters, which nothing can write
+                text = json.dumps(document, ensure_ascii=False).encode("utf-8", "replace").decode()[:_MOST_READ]
         except (ValueError, RecursionError):
             document = None
         return cls(status, text, frozenset(_codes(document)))

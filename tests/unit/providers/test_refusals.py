@@ -41,6 +41,7 @@ def anthropic(message: str, kind: str = "invalid_request_error") -> bytes:
         (400, openai("Key is not allowed to access model", "401", "key_model_access_denied")),
         (400, openai("The security token included in the request is expired", kind="ExpiredTokenException")),
         (400, '{"error": {"code": "1301", "message": "系统检测到输入或生成内容可能包含敏感内容"}}'.encode()),
+        (400, openai("内容\ud800敏感", "1301")),
         (400, anthropic("This credential is only authorized for use with another client.")),
         (404, openai("No endpoints found matching your data policy.")),
         (401, openai("Incorrect API key provided.", "invalid_api_key")),
