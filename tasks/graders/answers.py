@@ -13,7 +13,7 @@ from referencing.exceptions import Unresolvable
 
 from passgate.tasks.errors import MeasurementError, Quote, Raw
 from passgate.tasks.graders.evidence import Evidence, checks_grade, expectation, leaves, score_grade
-from passgate.tasks.graders.searches import found, found_in, javascript_found, look_alike
+from passgate.tasks.graders.searches import SPACES, found, found_in, javascript_found, look_alike, match_hint
 from passgate.tasks.model.assertions import Equals, IsJson, Regex, TextAssertion
 from passgate.tasks.model.grade import RawCheck, RawGrade
 from passgate.tasks.model.graders import MaxLength, OutputCheck
@@ -32,9 +32,6 @@ _RULES: Final[dict[str, tuple[str, str, Callable[[str, str], bool]]]] = {
     "ends_with": ("ends with", "does not end with", str.endswith),
 }  # What an answer does that keeps a rule, what it does not do else, and whether it keeps it
 
-_SPACES = dict.fromkeys(map(ord, "\u00a0\u2007\u202f"), " ")
-"""No-break spaces, which models write between numbers and units."""
-
 
 async def grade_output(options: OutputCheck, evidence: Evidence) -> RawGrade:
     """Hold the final answer against what is expected of it. The score is the share of checks that passed.
@@ -49,7 +46,8 @@ async def grade_output(options: OutputCheck, evidence: Evidence) -> RawGrade:
     if options.matches is not None:
         passed = await found(options.matches, answer, ignore_case=options.ignore_case)
         verb = "matches" if passed else "does not match"
-        message = f"the answer {verb} {options.matches!r}{expectation(passed=passed)}"
+        hint = "" if passed else await match_hint(options.matches, answer, ignore_case=options.ignore_case)
+        message = f"the answer {verb} {options.matches!r}{expectation(passed=passed)}{hint}"
         # The JSON Schema, which says most, stays last.
         place = len(checks) - (options.json_schema is not None)
         checks.insert(place, RawCheck(passed=passed, message=message))
@@ -60,7 +58,7 @@ def output_checks(options: OutputCheck, answer: str) -> Iterator[RawCheck]:
     """Yield a check for everything that the options expect of an answer but `matches`, whose search takes a process."""
 
     def fold(text: str) -> str:
-        plain = unicodedata.normalize("NFC", text).translate(_SPACES)
+        plain = unicodedata.normalize("NFC", text).translate(SPACES)
         return plain.casefold() if options.ignore_case else plain
 
     text = fold(answer)

@@ -30,6 +30,8 @@ _HALF_CHARACTERS: Final = re.compile("[\ud800-\udfff]")
 _TOO_SLOW: Final = frozenset({-signal.SIGKILL, -signal.SIGXCPU})
 _MAY_TAKE_LONG: Final = re.compile(r"[*+?{(]")  # Without any of them a search takes no longer than the text
 _WORKER: Final = Path(__file__).with_name("search_worker.py")
+SPACES: Final = dict.fromkeys(map(ord, "\u00a0\u2007\u202f"), " ")
+"""No-break spaces, which models write between numbers and units."""
 _ALIKE: Final = (
     " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000",
     "-\u2010\u2011\u2012\u2013\u2212",
@@ -63,6 +65,15 @@ async def found_in(pattern: str, texts: Iterable[str], *, ignore_case: bool = Fa
 
 # The cache of `re` holds 512 expressions, and a suite of a thousand tasks has more that each of its trials asks for.
 _compiled = lru_cache(maxsize=4096)(re.compile)
+
+
+async def match_hint(pattern: str, text: str, *, ignore_case: bool = False) -> str:
+    """Return why a text does not match that seems to: with the letters and blanks that a reader sees it would."""
+    seen = unicodedata.normalize("NFC", text).translate(SPACES)
+    with contextlib.suppress(MeasurementError):  # It does not match, however long this search takes
+        if seen != text and await found(pattern, seen, ignore_case=ignore_case):
+            return ": it would with composed letters (NFC) and plain spaces"
+    return ""
 
 
 async def javascript_found(pattern: str, flags: str, text: str) -> bool:

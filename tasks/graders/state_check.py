@@ -11,7 +11,7 @@ from typing import Any, Final, assert_never
 
 from passgate.tasks.errors import Raw
 from passgate.tasks.graders.evidence import Evidence, checks_grade, gather_checks
-from passgate.tasks.graders.searches import found, look_alike
+from passgate.tasks.graders.searches import found, look_alike, match_hint
 from passgate.tasks.graders.workspace import (
     UnusableFileError,
     is_present,
@@ -96,7 +96,9 @@ async def _text_problem(text: str, equals: str | None, contains: tuple[str, ...]
     missing = next((wanted for wanted in contains if wanted not in text), None)
     if missing is not None:
         return raw(f"does not contain {missing!r}", look_alike(missing, text))
-    return f"does not match {matches!r}" if matches is not None and not await found(matches, text) else ""
+    if matches is None or await found(matches, text):
+        return ""
+    return f"does not match {matches!r}{await match_hint(matches, text)}"
 
 
 def _json_problem(check: JsonCheck, workspace: Path) -> Raw:

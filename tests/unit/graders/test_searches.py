@@ -7,6 +7,7 @@ import pytest
 from passgate.tasks.graders.search_worker import OVERLAP, WINDOW
 from passgate.tasks.graders.searches import found, found_in, look_alike
 from passgate.tasks.model.quotes import UNMASKED
+from tests.unit.graders.options import output
 from tests.unit.graders.trials import Files, Graded
 
 
@@ -108,3 +109,18 @@ async def test_graders_of_texts_say_so(options: object, graded: Graded, leave: F
     grade = await graded(options, "Zu\u0308\u2011W")
     assert not grade.passed
     assert r"'Zu\u0308\u2011W' only looks like" in grade.checks[0].message
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_told"),
+    [("in Zu\u0308rich 12", True), ("Zürich\u00a012", True), ("Zurich\u00a012", False), ("Bern", False)],
+)
+async def test_a_text_that_would_match_as_it_is_seen_says_so(answer: str, is_told: bool, graded: Graded) -> None:
+    grade = await graded(output(matches="Zürich 12"), answer)
+    assert not grade.passed
+    assert ("it would with composed letters (NFC) and plain spaces" in grade.checks[0].message) is is_told
+
+
+async def test_the_hint_never_turns_a_failure_into_an_error(graded: Graded) -> None:
+    grade = await graded(output(matches="^([a ]+)+$"), "a\u00a0" * 40 + "!")
+    assert (grade.passed, grade.error) == (False, None)
