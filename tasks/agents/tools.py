@@ -14,8 +14,9 @@ from referencing.exceptions import Unresolvable
 from passgate.tasks.agents.interface import AgentSandbox
 from passgate.tasks.agents.transcripts import read_json, read_transcript_file
 from passgate.tasks.errors import MeasurementError
+from passgate.tasks.files.bounded_search import search_python
 from passgate.tasks.metering.trial_tools import ToolOutcome
-from passgate.tasks.model.json_values import schema_validator, strictly_equal
+from passgate.tasks.model.json_values import leaves, schema_patterns, schema_validator, strictly_equal
 from passgate.tasks.model.quotes import beginning, end
 from passgate.tasks.model.sandbox import ProcessResult
 from passgate.tasks.model.task import EvalTask, Replay, Tool
@@ -85,7 +86,7 @@ class SandboxTools:
             return ToolOutcome(
                 f"there is no tool {tool!r}; there are: {', '.join(self._tools) or 'none'}", is_error=True
             )
-        if problems := _problems(known, arguments):
+        if problems := await _problems(known, arguments):
             return ToolOutcome(f"the arguments do not fit: {'; '.join(problems)}", is_error=True)
         async with self._turns:
             result = await (self._command(known, arguments) if known.command else self._function(known, arguments))
@@ -118,10 +119,16 @@ class SandboxTools:
         )
 
 
-def _problems(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
+async def _problems(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
     # `AskedCall` has this key in place of arguments that are not a JSON object.
     if set(arguments) == {"unparsed"} != set(tool.parameters.get("properties", {})):
         return [f"they are not a JSON object: {beginning(str(arguments['unparsed']), _EXCERPT)}"]
+    texts = [one for one in leaves(dict(arguments)) if isinstance(one, str)]
+    for pattern in dict.fromkeys(schema_patterns(tool.parameters)):
+        # The validator searches the same texts, and without a limit.
+        searched = await search_python(pattern, texts)
+        if isinstance(searched, str):
+            raise MeasurementError(f"the expression {pattern!r} in the parameters of the tool {tool.name} {searched}")
     # With a registry of its own the validator fetches nothing from the network.
     validator = schema_validator(tool.parameters)(tool.parameters, registry=Registry())
     try:

@@ -12,12 +12,12 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from passgate.tasks.errors import MeasurementError, Quote, Raw
-from passgate.tasks.graders.evidence import Evidence, checks_grade, expectation, leaves, score_grade
+from passgate.tasks.graders.evidence import Evidence, checks_grade, expectation, score_grade
 from passgate.tasks.graders.searches import SPACES, found, found_in, javascript_found, look_alike, match_hint
 from passgate.tasks.model.assertions import Equals, IsJson, Regex, TextAssertion
 from passgate.tasks.model.grade import RawCheck, RawGrade
 from passgate.tasks.model.graders import MaxLength, OutputCheck
-from passgate.tasks.model.json_values import parse_json, schema_validator, strictly_equal
+from passgate.tasks.model.json_values import leaves, parse_json, schema_patterns, schema_validator, strictly_equal
 from passgate.tasks.model.quotes import quote, quote_json, quote_repr, raw, raw_join
 
 MOST_ERRORS: Final = 5
@@ -111,22 +111,11 @@ async def _refuse_slow_patterns(schema: dict[str, Any] | None, answer: str) -> N
     """Raise `MeasurementError` if a regular expression of a JSON Schema takes too long on a text of the answer: the
     validator searches the same texts, and without a limit.
     """
-    patterns = {} if schema is None else dict.fromkeys(_patterns(schema))
+    patterns = {} if schema is None else dict.fromkeys(schema_patterns(schema))
     if patterns:
         with suppress(ValueError):
             texts = [one for one in leaves(parse_json(answer)) if isinstance(one, str)]
             await asyncio.gather(*(found_in(pattern, texts) for pattern in patterns))
-
-
-def _patterns(schema: Any) -> Iterator[str]:
-    """Yield the regular expressions of a JSON Schema."""
-    if isinstance(schema, dict):
-        pattern, of_names = schema.get("pattern"), schema.get("patternProperties")
-        yield from [pattern] if isinstance(pattern, str) else []
-        yield from of_names if isinstance(of_names, dict) else []
-    held = schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ()
-    for one in held:
-        yield from _patterns(one)
 
 
 async def grade_is_json(options: IsJson, evidence: Evidence) -> RawGrade:

@@ -14,7 +14,7 @@ tools keep the client's names, with a server or a namespace before them; `tool_m
 
 import re
 import unicodedata
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -105,20 +105,6 @@ def json_in(text: str) -> Any:
         if isinstance(document, dict | list):
             return document
     raise ValueError("the answer contains no JSON object or list")
-
-
-def leaves(value: Any) -> Iterator[Any]:
-    """Yield everything in a value that is neither a list nor an object, names of an object included."""
-    # A list of what waits, not a recursion: an agent may nest its arguments deeper than Python's stack.
-    waiting = [value]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, Mapping):
-            waiting.extend([*item.keys(), *item.values()])
-        elif isinstance(item, list | tuple):
-            waiting.extend(item)
-        else:
-            yield item
 
 
 class _Unseen(dict[int, int | None]):

@@ -3,11 +3,12 @@
 from collections.abc import AsyncIterator, Sequence
 
 from passgate.tasks.errors import Raw
-from passgate.tasks.graders.evidence import Evidence, checks_grade, leaves, plain
+from passgate.tasks.graders.evidence import Evidence, checks_grade, plain
 from passgate.tasks.graders.searches import found_in
 from passgate.tasks.graders.tool_calls import MOST_VIOLATIONS, call_text, denied_values, is_forbidden
 from passgate.tasks.model.grade import RawCheck, RawGrade, RawViolation, ViolationRule
 from passgate.tasks.model.graders import PolicyCheck
+from passgate.tasks.model.json_values import leaves
 from passgate.tasks.model.quotes import credentials_in, mask, raw
 from passgate.tasks.model.transcript import Transcript
 

@@ -4,32 +4,20 @@ A search that can take for ever has a process that the system can end. What look
 hyphens and quotes of all kinds.
 """
 
-import asyncio
 import contextlib
-import json
 import re
-import signal
-import sys
 import unicodedata
-from asyncio.subprocess import DEVNULL, PIPE
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
-from pathlib import Path
-from typing import Any, Final
-
-import regress
+from typing import Final
 
 from passgate.tasks.errors import MeasurementError, Raw, RawText
+from passgate.tasks.files.bounded_search import search_javascript, search_python
 from passgate.tasks.model.grader_options import engine_flags, regex_problem
 from passgate.tasks.model.quotes import quote, raw
 
-CPU_SECONDS: Final = 2  # CPU time of one search: a busy machine does not make it fail
-WALL_SECONDS: Final = 60
-LONGEST_TEXT: Final = 10_000_000  # Characters of one text that is searched
 _HALF_CHARACTERS: Final = re.compile("[\ud800-\udfff]")
-_TOO_SLOW: Final = frozenset({-signal.SIGKILL, -signal.SIGXCPU})
 _MAY_TAKE_LONG: Final = re.compile(r"[*+?{(]")  # Without any of them a search takes no longer than the text
-_WORKER: Final = Path(__file__).with_name("search_worker.py")
 SPACES: Final = dict.fromkeys(map(ord, "\u00a0\u2007\u202f"), " ")
 """No-break spaces, which models write between numbers and units."""
 _ALIKE: Final = (
@@ -59,7 +47,7 @@ async def found_in(pattern: str, texts: Iterable[str], *, ignore_case: bool = Fa
     if not _MAY_TAKE_LONG.search(pattern):
         return frozenset(text for text in different if expression.search(text))
     # One process for all texts: to start one takes longer than most searches.
-    matches = await _search(pattern, different, ["python", "i" if ignore_case else "", different, False])
+    matches = _matches(pattern, await search_python(pattern, different, ignore_case=ignore_case))
     return frozenset(text for text, is_match in zip(different, matches, strict=True) if is_match)
 
 
@@ -84,33 +72,14 @@ async def javascript_found(pattern: str, flags: str, text: str) -> bool:
     if problem is not None:
         raise MeasurementError(raw(shown_pattern(pattern), f": {problem}"))
     whole = _HALF_CHARACTERS.sub("\ufffd", text)
-    return (await _search(pattern, [text], ["javascript", engine_flags(flags), [whole], "y" in flags]))[0]
+    searched = await search_javascript(pattern, [whole], engine_flags(flags), at_start="y" in flags)
+    return _matches(pattern, searched)[0]
 
 
-async def _search(pattern: str, texts: Sequence[str], how: list[Any]) -> list[bool]:
-    """Search texts in a process of its own. Return for each whether the pattern matches."""
-    longest, characters = max(map(len, texts), default=0), sum(map(len, texts))
-    if longest > LONGEST_TEXT:
-        raise MeasurementError(f"a text of {longest} characters is too long for a regular expression")
-    folder = Path(regress.__file__).parent.parent
-    seconds = CPU_SECONDS + characters // LONGEST_TEXT
-    command = [sys.executable, "-I", "-S", str(_WORKER), str(folder), str(seconds)]
-    process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env={})
-    answer = b""
-    try:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(WALL_SECONDS):
-                answer, _ = await process.communicate(json.dumps([pattern, *how]).encode())
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    if process.returncode in _TOO_SLOW:
-        slow = f" takes more than {CPU_SECONDS} s on this text: simplify it, and avoid a repetition inside another one"
-        raise MeasurementError(raw(shown_pattern(pattern), slow))
-    if process.returncode != 0:
-        raise MeasurementError(raw("the search for ", shown_pattern(pattern), f" ended with {process.returncode}"))
-    return list(json.loads(answer))
+def _matches(pattern: str, searched: list[bool] | str) -> list[bool]:
+    if isinstance(searched, str):
+        raise MeasurementError(raw(shown_pattern(pattern), f" {searched}"))
+    return searched
 
 
 def shown_pattern(pattern: str) -> RawText:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -52,6 +52,20 @@ def at_path(document: Any, path: str) -> Any:
     return document
 
 
+def leaves(value: Any) -> Iterator[Any]:
+    """Yield everything in a value that is neither a list nor an object, names of an object included."""
+    # A list of what waits, not a recursion: an agent may nest its arguments deeper than Python's stack.
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, Mapping):
+            waiting.extend([*item.keys(), *item.values()])
+        elif isinstance(item, list | tuple):
+            waiting.extend(item)
+        else:
+            yield item
+
+
 def strictly_equal(left: Any, right: Any) -> bool:
     """Return whether two JSON values are equal: 1 is 1.0, but `True` is not 1, and a list may be a tuple."""
     # To Python `True` is a number, and equal to 1.
@@ -95,3 +109,14 @@ def schema_validator(schema: dict[str, Any]) -> "type[Validator]":
     if validator is None:
         raise SchemaError(f"{draft!r} names no known draft", path=["$schema"])
     return validator
+
+
+def schema_patterns(schema: Any) -> Iterator[str]:
+    """Yield the regular expressions of a JSON Schema."""
+    if isinstance(schema, dict):
+        pattern, of_names = schema.get("pattern"), schema.get("patternProperties")
+        yield from [pattern] if isinstance(pattern, str) else []
+        yield from of_names if isinstance(of_names, dict) else []
+    held = schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ()
+    for one in held:
+        yield from schema_patterns(one)

@@ -5,12 +5,13 @@ import pytest
 from passgate.tasks.agents import conversation, http, tools, transcripts
 from passgate.tasks.agents.processes.trial import MAX_PRINTED_BYTES, PRINTED_BYTES
 from passgate.tasks.execution.trial import DEFAULT_SECONDS
+from passgate.tasks.files import bounded_search
 from passgate.tasks.formats import findings
 from passgate.tasks.formats.agents_file import LONGEST_NAME
 from passgate.tasks.formats.evals import compose, documents, variables
 from passgate.tasks.formats.evals.graders import MAX_TEMPLATE_DEPTH
 from passgate.tasks.gates.evidence import MOST_ERRORS
-from passgate.tasks.graders import code_grader, searches
+from passgate.tasks.graders import code_grader
 from passgate.tasks.graders.judge_prompt import LONGEST_CONVERSATION
 from passgate.tasks.integrity import merge_base
 from passgate.tasks.metering import estimates, relay
@@ -45,8 +46,8 @@ ADMISSION = SHIPPED.gates[GateName.CI_MERGE].admission or pytest.fail("the shipp
         ("docs/agents.md", "Changed files", f"at most {changed_files.MOST_LINES} lines differ"),
         ("docs/agents.md", "Changed files", f"room for {changed_files.MOST_DIFF // KIB} KiB"),
         ("docs/graders.md", "llm_rubric", f"longer than {LONGEST_CONVERSATION:,} characters"),
-        ("docs/eval-graders.md", "regex", f"more than {searches.CPU_SECONDS} seconds of CPU time"),
-        ("docs/eval-graders.md", "regex", f"more than {searches.LONGEST_TEXT:,} characters"),
+        ("docs/eval-graders.md", "regex", f"more than {bounded_search.CPU_SECONDS} seconds of CPU time"),
+        ("docs/eval-graders.md", "regex", f"more than {bounded_search.LONGEST_TEXT:,} characters"),
         ("docs/eval-graders.md", "javascript", f"at most {code_grader.SCRIPT_SECONDS} seconds"),
         ("docs/eval-graders.md", "code_grader", f"more than {code_grader.LONGEST_OUTPUT:,} bytes"),
         ("docs/evals.md", "Tests from elsewhere", f"include files {compose.MAX_DEPTH} deep"),

@@ -10,7 +10,8 @@ import pytest
 from pydantic import ValidationError
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.graders.searches import LONGEST_TEXT, javascript_found
+from passgate.tasks.files.bounded_search import LONGEST_TEXT
+from passgate.tasks.graders.searches import javascript_found
 from passgate.tasks.model.assertions import TextAssertion
 from tests.unit.graders.options import output
 from tests.unit.graders.trials import Graded, said
@@ -224,7 +225,7 @@ async def test_a_pattern_that_takes_forever_is_an_error_and_stops_nothing_else(
     grader: dict[str, Any], answer: str, graded: Graded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, seconds in (("CPU_SECONDS", 1), ("WALL_SECONDS", LIMIT)):
-        monkeypatch.setattr(f"passgate.tasks.graders.searches.{name}", seconds)
+        monkeypatch.setattr(f"passgate.tasks.files.bounded_search.{name}", seconds)
     beats = 0
 
     async def beat() -> None:
@@ -256,7 +257,7 @@ def children() -> set[str]:
 
 
 async def test_a_text_without_bounds_is_not_searched() -> None:
-    with pytest.raises(MeasurementError, match="too long for a regular expression"):
+    with pytest.raises(MeasurementError, match="is not searched for in 10000001 characters"):
         await javascript_found("a", "", "a" * (LONGEST_TEXT + 1))
 
 

@@ -2,9 +2,9 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.graders.evidence import leaves
 from passgate.tasks.graders.tool_calls import forbidden_by
 from passgate.tasks.model.grade import Grade, ViolationRule
+from passgate.tasks.model.json_values import leaves
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
 from tests.builders import SAYS_YES, a_task
 from tests.unit.graders.options import by, composite

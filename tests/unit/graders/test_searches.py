@@ -4,7 +4,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from passgate.tasks.graders.search_worker import OVERLAP, WINDOW
+from passgate.tasks.files.search_worker import OVERLAP, WINDOW
 from passgate.tasks.graders.searches import found, found_in, look_alike
 from passgate.tasks.model.quotes import UNMASKED
 from tests.unit.graders.options import output
@@ -51,7 +51,7 @@ WORDS = "the quick brown foxes are jumping over?"
 async def test_an_expression_that_takes_for_ever_is_an_error_of_every_grader(
     options: dict[str, Any], graded: Graded, leave: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("passgate.tasks.graders.searches.CPU_SECONDS", 1)
+    monkeypatch.setattr("passgate.tasks.files.bounded_search.CPU_SECONDS", 1)
     leave({"a.txt": WORDS})
     result = await graded(options, WORDS)
     assert (result.score, NESTED[:20] in result.error) == (None, True)
@@ -65,7 +65,9 @@ async def test_the_messages_of_a_long_trial_are_searched_in_one_process(monkeypa
         started.append(command)
         return await asyncio.create_subprocess_exec(*command, **settings)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("passgate.tasks.graders.searches.asyncio", Mock(wraps=asyncio, create_subprocess_exec=start))
+    monkeypatch.setattr(
+        "passgate.tasks.files.bounded_search.asyncio", Mock(wraps=asyncio, create_subprocess_exec=start)
+    )
     texts = [f"message {number}" for number in range(3000)]
     assert await found_in("message [0-9]+9$", texts) == {text for text in texts if text.endswith("9")} - {"message 9"}
     assert len(started) == 1

@@ -205,6 +205,14 @@ async def test_parameters_that_refer_to_what_is_not_there_cannot_be_measured(cal
     assert upstream.requests == [], "nothing is fetched"
 
 
+async def test_arguments_on_which_a_pattern_takes_forever_cannot_be_measured(call) -> None:
+    parameters = {"type": "object", "properties": {"text": {"pattern": "^(a+)+$"}}}
+    tool = command("true", parameters=parameters)
+    assert not (await call(tool, {"text": "aaa"})).is_error
+    with pytest.raises(MeasurementError, match="tool tool takes more than 2 s"):
+        await call(tool, {"text": "a" * 50 + "!"})
+
+
 async def test_an_unknown_tool_is_an_error(sandbox_of, suites: Path) -> None:
     async with sandbox_of() as sandbox:
         outcome = await SandboxTools([command("cat")], sandbox, suites).call("tol", {})
