@@ -189,10 +189,8 @@ def test_a_task_without_tools_runs_too(name: str, upstream: ScriptedUpstream, tm
     finished = try_preset(name, task, upstream, tmp_path)
     assert (finished.trial.status, finished.trial.reason) == (TrialStatus.PASSED, "")
     assert upstream.count == 1
-    assert any(
-        'Say yes; it\'s "urgent" $HOME' in message.content.replace('\\"', '"')
-        for message in finished.transcript.messages
-    )
+    lines = [line for message in finished.transcript.messages for line in message.content.split("\n")]
+    assert lines.index("--help") == lines.index(prompt.split("\n")[0]) + 1
     (call,) = upstream.calls
     model = call.body.get("model") or call.path.rpartition("/")[2].partition(":")[0]
     assert (model in presets()[name].entry(name)) is (name in FIXED_MODEL)
