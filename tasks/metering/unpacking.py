@@ -4,6 +4,7 @@ import zlib
 from typing import Final
 
 from passgate.tasks.providers.exchange import ApiFormatError
+from passgate.tasks.providers.wire import window_bits
 
 MAX_BODY_BYTES: Final = 64 * 1024 * 1024
 TOO_LARGE: Final = f"the request is larger than {MAX_BODY_BYTES // 1024 // 1024} MiB"
@@ -26,7 +27,7 @@ def unpack(content: bytes, encodings: str) -> bytes:
             raise UnknownEncodingError(what)
         try:
             if encoding == "deflate":
-                content = zlib.decompressobj().decompress(content, MAX_BODY_BYTES + 1)
+                content = zlib.decompressobj(wbits=window_bits(content)).decompress(content, MAX_BODY_BYTES + 1)
             else:
                 content = _decompress(content, _CODECS[encoding])
         except (zlib.error, OSError) as error:

@@ -3,7 +3,7 @@
 import zlib
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing, contextmanager
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import httpcore
 import httpx
@@ -13,6 +13,7 @@ from passgate.tasks.providers.endpoints import ResolvedEndpoint
 from passgate.tasks.providers.retries import AttemptError
 
 MOST_BYTES: Final = 64 * 2**20  # Of one answer
+_GZIP: Final = 0x1F  # Its first byte
 _KEEP_ALIVE_SECONDS: Final = 60.0
 _CLOSED_MEANWHILE: Final = (httpcore.ReadError, httpcore.WriteError, httpcore.RemoteProtocolError)
 _BREAKDOWNS: Final = (
@@ -121,17 +122,28 @@ async def pieces(response: httpcore.Response, silence: float) -> AsyncGenerator[
                 yield piece
 
 
+def window_bits(beginning: bytes) -> int:
+    """Return the `wbits` for a body: gzip and zlib it tells apart by itself, and some who say deflate
+    leave the header of zlib out.
+    """
+    first = beginning[0] if beginning else zlib.DEFLATED
+    return zlib.MAX_WBITS | 32 if first == _GZIP or first % 16 == zlib.DEFLATED else -zlib.MAX_WBITS
+
+
 def _unpacking(response: httpcore.Response) -> Callable[[bytes], bytes]:
     """Return the function that unpacks the body's bytes. An unknown encoding is left as it is."""
     encodings = {value.strip().lower() for name, value in response.headers if name.lower() == b"content-encoding"}
     if not encodings & {b"gzip", b"x-gzip", b"deflate"}:
         return lambda piece: piece
-    unpacking = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # Tells gzip and zlib apart by itself
+    unpacking: Any = None
 
     def unpack(piece: bytes) -> bytes:
+        nonlocal unpacking
+        unpacking = unpacking or zlib.decompressobj(wbits=window_bits(piece))
         try:
-            return unpacking.decompress(piece, MOST_BYTES + 1)
+            unpacked: bytes = unpacking.decompress(piece, MOST_BYTES + 1)
         except zlib.error as error:
             raise AttemptError(f"its answer is not packed as it says: {error}") from error
+        return unpacked
 
     return unpack

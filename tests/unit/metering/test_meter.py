@@ -67,6 +67,7 @@ ASKED = json.dumps({"model": "m", "messages": [{"role": "user", "content": "Hi."
 PACKED = {
     "gzip": gzip.compress,
     "deflate": zlib.compress,
+    "Deflate": lambda content: zlib.compress(content, wbits=-zlib.MAX_WBITS),  # Some leave its header out
     "zstd": lambda content: pa.compress(content, "zstd", asbytes=True),
     "br": lambda content: pa.compress(content, "brotli", asbytes=True),
     "deflate, gzip": lambda content: gzip.compress(zlib.compress(content)),

@@ -218,7 +218,15 @@ async def test_what_would_be_the_same_again_is_given_up_at_once(reply: Status, w
     assert len(provider.requests) == 1
 
 
-@pytest.mark.parametrize(("encoding", "pack"), [("gzip", gzip.compress), ("deflate", zlib.compress)])
+@pytest.mark.parametrize(
+    ("encoding", "pack"),
+    [
+        ("gzip", gzip.compress),
+        ("deflate", zlib.compress),
+        ("deflate", lambda content: zlib.compress(content, wbits=-zlib.MAX_WBITS)),
+    ],
+    ids=["gzip", "zlib", "deflate"],
+)
 @pytest.mark.parametrize("status", [200, 404])
 async def test_a_gateway_that_packs_every_answer_can_be_used(
     encoding: str, pack: Callable[[bytes], bytes], status: int, provider, connect
