@@ -4,12 +4,13 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
 from passgate.tasks.errors import StorageError
 from passgate.tasks.history.run_store import RunStore
-from passgate.tasks.history.storage import RunTakenError, UnreachableError
+from passgate.tasks.history.storage import RunTakenError, UnreachableError, ask
 from passgate.tasks.reports.figures import listed
 from passgate.tasks.reports.messages import warn
 from passgate.tasks.sandboxes.processes import in_daemon_thread
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from passgate.tasks.history.mirror import Mirror
 
 MIRROR_SECONDS: Final = 10.0
-_SECONDS_TO_ANSWER: Final = 30.0  # A URL that does not answer costs no more, at the begin of a run and at its end
 _SECONDS_TO_ANSWER_INTERRUPTED: Final = 3.0
 
 
@@ -36,8 +36,8 @@ async def holding(store: RunStore) -> AsyncIterator[Callable[[], Awaitable[None]
             yield _do_nothing
             return
         try:
-            await _answer(mirror.take, _SECONDS_TO_ANSWER)
-            await _answer(mirror.push, _SECONDS_TO_ANSWER)
+            await _answer(mirror.take)
+            await _answer(mirror.push)
         except UnreachableError as error:
             warn(f"{error}. The trials run; their files go to {store.url} as soon as it answers")
         async with _CurrentMirror(mirror, store) as current:
@@ -60,7 +60,7 @@ class _CurrentMirror:
     async def check(self) -> None:
         """Raise `StorageError` if another process holds the run. A URL that does not answer says nothing."""
         try:
-            await _answer(self._mirror.push, _SECONDS_TO_ANSWER)
+            await _answer(self._mirror.push)
         except RunTakenError:
             raise
         except StorageError:
@@ -75,7 +75,7 @@ class _CurrentMirror:
     ) -> None:
         self._ended.set()
         if self._taken is None:
-            seconds = _SECONDS_TO_ANSWER if kind is None else _SECONDS_TO_ANSWER_INTERRUPTED
+            seconds = None if kind is None else _SECONDS_TO_ANSWER_INTERRUPTED
             try:
                 await asyncio.shield(self._end(seconds))
             finally:
@@ -98,7 +98,7 @@ class _CurrentMirror:
         if self._task is not None and self._task.cancel():
             self._taken = error
 
-    async def _end(self, seconds: float) -> None:
+    async def _end(self, seconds: float | None) -> None:
         try:
             await _answer(self._mirror.push, seconds)
             await _answer(self._mirror.release, seconds)
@@ -109,11 +109,6 @@ class _CurrentMirror:
                 warn(f"{error}. Not copied to {where}")
 
 
-async def _answer(work: Callable[[], None], seconds: float) -> None:
-    """Do work with a store that may not answer. Raises what the work raises, and `UnreachableError` after so many
-    seconds.
-    """
-    try:
-        await asyncio.wait_for(in_daemon_thread(work), seconds)
-    except TimeoutError as error:
-        raise UnreachableError(f"the run store has not answered for {seconds:g} s") from error
+async def _answer(work: Callable[[], None], seconds: float | None = None) -> None:
+    """Do work with a store that may not answer, as `ask` does, without holding up the event loop."""
+    await in_daemon_thread(partial(ask, work, seconds))

@@ -6,6 +6,7 @@ import shutil
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +22,7 @@ from passgate.tasks.history.storage import (
     STATE_FOLDER,
     LocalStorage,
     UnreachableError,
+    ask,
     protect_state_folder,
     storage_at,
 )
@@ -127,9 +129,13 @@ class RunStore:
         """Raise `StorageError` for a URL that can never be written. One that does not answer now may do so later."""
         if self.url is not None:
             storage = storage_at(self.url)
-            with suppress(UnreachableError):
+
+            def probe() -> None:
                 storage.write(_PROBE, b"")
                 storage.remove(_PROBE)
+
+            with suppress(UnreachableError):
+                ask(probe)
 
     def settle_here(self) -> None:
         """Say in the run's folder where its mirror is. Raises `StorageError`."""
@@ -140,8 +146,8 @@ class RunStore:
         """Remove the verdict of an earlier end. Raises `StorageError` while another process continues the run."""
         if (mirror := self.mirror()) is not None:
             with suppress(UnreachableError):
-                mirror.refuse_held()
-                mirror.storage.remove(_VERDICT)
+                ask(mirror.refuse_held)
+                ask(partial(mirror.storage.remove, _VERDICT))
         with self.lock():
             self._files.remove(_VERDICT)
 
@@ -259,7 +265,7 @@ class RunStore:
         if self.plan.exists() or self.url is None:
             return self.plan.exists()
         try:
-            return storage_at(self.url).read(PLAN) is not None
+            return ask(partial(storage_at(self.url).read, PLAN)) is not None
         except UnreachableError:
             return False
 
@@ -276,7 +282,7 @@ class RunStore:
         self._files.write(COORDINATOR, coordinator.encode())
         if self.url is not None:
             with suppress(UnreachableError):
-                storage_at(self.url).write(COORDINATOR, coordinator.encode())
+                ask(partial(storage_at(self.url).write, COORDINATOR, coordinator.encode()))
 
     def write_file(self, name: str, content: bytes) -> None:
         """Keep a file with the run. Raises `StorageError`."""

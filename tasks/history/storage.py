@@ -2,15 +2,20 @@
 
 import os
 import shutil
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.files.atomic_write import PRIVATE_FILE, close_to_others, make_private_folder, write_atomically
 
+_Result = TypeVar("_Result")
+
 STATE_FOLDER = Path(".passgate")
+SECONDS_TO_ANSWER: Final = 30.0  # For which a run waits for a URL that it can do without
 LOCATION: Final = "location"  # In the folder of a run that has a mirror: the URL
 CHANGE: Final = "change"  # The folder of the change's own files, after the id of the run that is judged
 PLAN: Final = "plan.json"
@@ -181,6 +186,26 @@ def storage_at(location: str) -> Storage:
         if location.startswith(protocol):
             return LocalStorage(Path(location.removeprefix(protocol)))
     return UrlStorage(location) if "://" in location else LocalStorage(Path(location))
+
+
+def ask(work: Callable[[], _Result], seconds: float | None = None) -> _Result:
+    """Return what a function gets from a store. Raise what it raises, and `UnreachableError` if it takes longer than
+    some seconds, `SECONDS_TO_ANSWER` by default: with their retries, drivers wait many minutes.
+    """
+    seconds = SECONDS_TO_ANSWER if seconds is None else seconds
+    ended: Future[_Result] = Future()
+
+    def run() -> None:
+        try:
+            ended.set_result(work())
+        except Exception as error:  # noqa: BLE001 - the future is the only way out of the thread
+            ended.set_exception(error)
+
+    threading.Thread(target=run, name="store", daemon=True).start()
+    try:
+        return ended.result(seconds)
+    except TimeoutError as error:
+        raise UnreachableError(f"the run store has not answered for {seconds:g} s") from error
 
 
 def protect_state_folder() -> None:

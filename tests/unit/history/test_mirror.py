@@ -4,10 +4,14 @@ import logging
 import os
 import socket
 import subprocess
+import threading
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 
 from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.history.mirror import Mirror, fetch, new_holder
@@ -203,6 +207,26 @@ def test_a_bucket_that_is_not_there_is_not_made_and_one_that_does_not_answer_may
         RunStore.new("r1", runs).refuse_unwritable()
     finally:
         object_store.start()
+
+
+@pytest.mark.parametrize(
+    ("ask", "driver_request"),
+    [
+        (RunStore.refuse_unwritable, "pipe_file"),
+        (RunStore.refuse_unwritable, "rm_file"),
+        (RunStore.begin, "cat_file"),
+        (RunStore.begin, "rm_file"),
+        (RunStore.has_plan, "cat_file"),
+        (partial(RunStore.write_coordinator, coordinator="c1"), "pipe_file"),
+    ],
+)
+def test_a_store_that_never_answers_holds_up_no_run(
+    ask: Callable[[RunStore], object], driver_request: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("passgate.tasks.history.storage.SECONDS_TO_ANSWER", 0.05)
+    monkeypatch.setattr(MemoryFileSystem, driver_request, lambda *_, **__: threading.Event().wait())
+    assert not ask(RunStore.new("r1", "memory://runs"))
 
 
 def test_a_url_of_an_unknown_kind_is_named() -> None:
