@@ -21,6 +21,7 @@ from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.trial import single_models
 from passgate.tasks.reports.findings import blocking, reason_subject
+from passgate.tasks.stats.regression import ENOUGH
 
 _TASK: Final = ["agent", "suite", "task_id"]
 _VERSION: Final = ["task_digest", "grader_digest", "k", "metric"]
@@ -171,10 +172,8 @@ def prunable_runs(summaries: pa.Table, needs: BaselineNeeds, *, before: str | No
         chosen = {run_id for some in groups.values() for run_id in sorted(some, reverse=True)[keep:]}
     rows = _usable_rows(summaries)
     pinned = _pinned_runs(summaries, rows, needs)
-    # A baseline of the branch pools, for each task as it was last and each model, the newest runs.
-    own = rows[(rows["git_branch"] == needs.branch) | rows["git_commit"].isin(list(needs.ancestors))]
-    last = own.sort_values("run_id").drop_duplicates(_TASK, keep="last")[[*_TASK, *_VERSION]]
-    needed = _newest_runs(own.merge(last, on=[*_TASK, *_VERSION]), needs.runs)
+    of_branch = rows[(rows["git_branch"] == needs.branch) | rows["git_commit"].isin(list(needs.ancestors))]
+    needed = _pooled_runs(of_branch, needs.runs)
     some = [run for run in runs if run.run_id in chosen]
     gone = tuple(run for run in some if run.run_id not in pinned | needed)
     return PrunedRuns(
@@ -193,18 +192,32 @@ def _pinned_runs(summaries: pa.Table, rows: pd.DataFrame, needs: BaselineNeeds) 
         return {run for run in pc.unique(summaries["run_id"]).to_pylist() if run.startswith(pins.runs)}
     commits = rows["git_commit"].astype(str)
     is_pinned = commits.isin(list(needs.pinned_ancestors)) | commits.str.startswith(pins.commit or "-")
-    return _newest_runs(rows[is_pinned], needs.runs)
+    return set(_newest_rows(rows[is_pinned], needs.runs)["run_id"])
+
+
+def _pooled_runs(rows: pd.DataFrame, runs: int) -> set[str]:
+    """Return the runs that a baseline pools, of these rows of its branch: for each task as it was last and each model
+    the newest, and while these are too few trials to guard the task, also the newest from before its last edit.
+    """
+    last = rows.sort_values("run_id").drop_duplicates(_TASK, keep="last")[[*_TASK, *_VERSION]]
+    rows = rows.merge(last.assign(is_last=True), how="left", on=[*_TASK, *_VERSION])
+    newest = _newest_rows(rows[rows["is_last"].notna()], runs)
+    alike = [*_TASK, "k", "metric"]
+    trials = newest.groupby([*alike, "model"], dropna=False)["measured"].sum()
+    young = trials[trials < ENOUGH].reset_index()[alike].drop_duplicates()
+    earlier = rows[rows["is_last"].isna()].merge(young, on=alike)
+    return {*newest["run_id"], *_newest_rows(earlier.assign(task_digest=""), runs)["run_id"]}
 
 
 def _usable_rows(summaries: pa.Table) -> pd.DataFrame:
     """Return the rows that baselines may be made from: measured, and with exactly the files of their commit."""
-    measured = pc.greater(pc.add(summaries["passed"], summaries["failed"]), 0)
+    measured = pc.add(summaries["passed"], summaries["failed"])
     dirty = pc.fill_null(summaries["git_dirty"], fill_value=False)
-    kept = summaries.filter(pc.and_(measured, pc.invert(dirty)))
-    rows: pd.DataFrame = kept.select(list(_COLUMNS)).to_pandas()
+    kept = summaries.select(list(_COLUMNS)).append_column("measured", measured)
+    rows: pd.DataFrame = kept.filter(pc.and_(pc.greater(measured, 0), pc.invert(dirty))).to_pandas()
     return rows
 
 
-def _newest_runs(rows: pd.DataFrame, runs: int) -> set[str]:
-    groups = rows.sort_values("run_id").groupby([*_TASK, *_VERSION, "model"], dropna=False, sort=False)
-    return set(groups.tail(runs)["run_id"])
+def _newest_rows(rows: pd.DataFrame, runs: int) -> pd.DataFrame:
+    """Return the rows of the newest runs of each version of a task with each model."""
+    return rows.sort_values("run_id").groupby([*_TASK, *_VERSION, "model"], dropna=False, sort=False).tail(runs)

@@ -1,5 +1,6 @@
 """The stored runs of a history, and two of them side by side."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,11 +92,27 @@ IDS = tuple(a_run_id(f"2026010{day}") for day in range(1, 7))
 NONE = BaselineNeeds(2, "main", (), None, ())
 
 
-def summary(run_id: str, *, branch: str = "main", agent: str = "mine", dirty: bool = False, **of_task: Any) -> pa.Table:
+def summary(
+    run_id: str,
+    statuses: str = "ppp",
+    *,
+    branch: str = "main",
+    agent: str = "mine",
+    dirty: bool = False,
+    **of_task: Any,
+) -> pa.Table:
     task = a_task(**{"task_digest": "1"} | of_task)
     revision = Revision(commit=f"{run_id[7]:0<40}", branch=branch, dirty=dirty)
     plan = a_plan(task, run_id=run_id, agent=AgentSpec(kind=AgentKind.CLI, target=agent), revision=revision)
-    return task_summaries(trials_table(trials_of(task, "ppp"), plan))
+    return task_summaries(trials_table(trials_of(task, statuses), plan))
+
+
+long_summary = partial(summary, k=20)
+
+
+def edited(run_id: str, trials: int, **of_task: Any) -> pa.Table:
+    """A run of the task after its edit, with so many of its 20 trials."""
+    return long_summary(run_id, "p" * trials, task_digest="2", **of_task)
 
 
 def pruned(summaries: list[pa.Table], needs: BaselineNeeds = NONE) -> PrunedRuns:
@@ -127,8 +144,12 @@ def test_the_runs_before_a_day_and_beyond_a_number_of_each_gate_and_agent_are_ch
         # No baseline is made from runs of other branches or of files that were changed.
         ([OF_BRANCH, summary(IDS[4], dirty=True), summary(IDS[5])], NONE, IDS[3:5]),
         ([OF_BRANCH], BaselineNeeds(2, "main", ("4" + "0" * 39,), None, ()), ()),
-        # Runs of a task before it was edited go; a task that a newer run lacks may come back as it was.
-        ([*map(summary, IDS[:2]), summary(IDS[2], task_digest="2")], NONE, IDS[:2]),
+        # Runs of a task before its edit go once it has 20 trials as it is now: until then its baseline pools both.
+        ([*map(long_summary, IDS[:3]), edited(IDS[3], 20)], NONE, IDS[:3]),
+        ([*map(long_summary, IDS[:3]), edited(IDS[3], 19)], NONE, IDS[:1]),
+        ([*map(long_summary, IDS[:3]), edited(IDS[3], 19, grader_digest="2")], NONE, IDS[:1]),
+        ([*map(summary, IDS[:3]), edited(IDS[3], 19)], NONE, IDS[:3]),
+        # A task that a newer run lacks may come back as it was.
         ([*map(summary, IDS[:2]), summary(IDS[3], task_id="other")], NONE, ()),
     ],
 )
