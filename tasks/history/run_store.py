@@ -5,7 +5,7 @@ import os
 import shutil
 import stat
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -157,11 +157,13 @@ class RunStore:
         if not self.plan.exists():
             yield
             return
-        with self.plan.open("rb+") as stream:
+        with ExitStack() as stack:
             try:
-                take_lock(stream.fileno())
+                take_lock(stack.enter_context(self.plan.open("rb+")).fileno())
             except BlockingIOError as error:
                 raise busy or StorageError(f"the run {self.name} is already running in another process") from error
+            except OSError as error:
+                raise StorageError(f"cannot lock {self.plan}: {error.strerror or error}") from error
             yield
 
     @contextmanager

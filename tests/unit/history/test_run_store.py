@@ -1,5 +1,8 @@
 """The folders of runs and how they are named."""
 
+import errno
+import fcntl
+import os
 from pathlib import Path
 
 import pytest
@@ -173,6 +176,24 @@ def test_a_run_that_another_process_carries_on_keeps_its_verdict(folder: Path) -
         assert run.verdict.exists()
     run.begin()
     assert not run.verdict.exists()
+
+
+@pytest.mark.parametrize(("function", "code"), [("open", errno.EROFS), ("flock", errno.ENOLCK)])
+def test_a_folder_that_cannot_be_locked_is_a_storage_error(
+    function: str, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin("r")
+    run = RunStore.of("r")
+    run.journal.touch()
+    where = Path if function == "open" else fcntl
+
+    def fails(*_: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(where, function, fails)
+    for hold in (run.lock, run.hold):
+        with pytest.raises(StorageError, match=f"cannot lock .*/r/plan.json: {os.strerror(code)}"), hold():
+            pytest.fail("it is held")
 
 
 FIRST, SECOND, REUSED = (
