@@ -165,18 +165,20 @@ def pin(
     from passgate.tasks.commands.baseline import pinned_commit, pinned_runs
     from passgate.tasks.formats.project_files import PINS_FILE
     from passgate.tasks.integrity.git import user_name
+    from passgate.tasks.model.base import is_blank
     from passgate.tasks.model.baseline import Pins
     from passgate.tasks.reports.baseline import pin_text
 
     if (commit is None) is (not runs):
         raise UsageError("give --commit or --run, and not both")
-    if not reason.strip():
+    if is_blank(reason):
         raise UsageError("--reason must not be blank: others need to know why the pin exists")
+    name = printable(by or user_name(Path.cwd()), _LONGEST_REASON)
     pins = Pins(
         commit=None if commit is None else pinned_commit(Path.cwd(), commit),
         runs=pinned_runs(named_history(gates, history), runs) if runs else (),
         reason=printable(reason, _LONGEST_REASON),
-        by=printable(by or user_name(Path.cwd()), _LONGEST_REASON) or "unknown",
+        by="unknown" if is_blank(name) else name,
     )
     before = write(Path(gates), pins)
     lines = [f"pinned  {pin_text(pins)}", *([f"before  {pin_text(before)}"] if before is not None else [])]

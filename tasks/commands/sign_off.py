@@ -12,6 +12,7 @@ from passgate.tasks.history.masking import run_masker
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.judge import verdict_inputs
+from passgate.tasks.model.base import is_blank
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.json_values import json_digest, trials_digest
 from passgate.tasks.model.run import Plan
@@ -52,7 +53,7 @@ def sign_off(run_id: str, *, by: str, decision: Literal["approve", "reject"], re
 
 def _text(option: str, text: str, longest: int) -> str:
     text = text.strip()
-    if not text:
+    if is_blank(text):
         raise UsageError(f"{option} is empty: a sign-off records who decided, and why")
     if len(text) > longest:
         raise UsageError(f"{option} is longer than {longest} characters")

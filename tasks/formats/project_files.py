@@ -15,6 +15,7 @@ from passgate.tasks.files.atomic_write import write_atomically
 from passgate.tasks.formats.document import UnreadableFileError, read_document, read_source
 from passgate.tasks.formats.findings import Finding, is_address
 from passgate.tasks.formats.schema_check import nearest, read_model
+from passgate.tasks.model.base import is_blank
 from passgate.tasks.model.baseline import Pins
 from passgate.tasks.model.policy import GatePolicy, Policy, QuarantineFile, Rule, is_branch_name
 from passgate.tasks.model.price import PriceTable
@@ -75,7 +76,7 @@ def read_prices(file: Path, name: str) -> PriceTable | list[Problem]:
 def _prices_findings(table: PriceTable) -> Iterator[Finding]:
     patterns = list(table.models)
     for position, pattern in enumerate(patterns):
-        if not pattern.strip():
+        if is_blank(pattern):
             yield ("models", pattern), "a price needs the name of a model, or a pattern"
             continue
         # A pattern with `*` as its only wildcard that matches the text of another one matches all that this stands for.
@@ -92,7 +93,7 @@ def read_pins(file: Path, name: str) -> Pins | list[Problem]:
 
 def _pins_findings(pins: Pins) -> Iterator[Finding]:
     for key in ("reason", "by"):
-        if not getattr(pins, key).strip():
+        if is_blank(getattr(pins, key)):
             yield (key,), "must not be blank"
     says_runs = "runs" in pins.model_fields_set
     if pins.commit is not None and says_runs:
@@ -149,7 +150,7 @@ def _quarantine_findings(quarantine: QuarantineFile, today: date) -> Iterator[Fi
     latest = today + timedelta(days=quarantine.most_days)
     for index, entry in enumerate(quarantine.tasks):
         for key in ("task", "owner", "reason"):
-            if not getattr(entry, key).strip():
+            if is_blank(getattr(entry, key)):
                 yield ("tasks", index, key), "must not be blank"
         # What cannot be seen is left out by `urlsplit`, and would not be by who follows the link.
         if not (is_address(entry.issue) and entry.issue.isprintable() and " " not in entry.issue):

@@ -1,5 +1,6 @@
 """The base of every model, and the numbers and texts that many have."""
 
+import unicodedata
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
@@ -9,6 +10,10 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=0)]
 Amount = Annotated[float, Field(ge=0)]
 Seconds = Annotated[float, Field(gt=0)]
+
+
+_UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp", "Zs"}
+_FILLERS = set("\u034f\u115f\u1160\u2800\u3164\uffa0")  # Unicode calls them letters, marks and symbols
 
 
 class Frozen(BaseModel):
@@ -26,3 +31,8 @@ def one_of(first: str, second: str) -> Any:
         return model
 
     return model_validator(mode="after")(require_one)
+
+
+def is_blank(text: str) -> bool:
+    """Return whether a reader sees nothing of a text."""
+    return all(unicodedata.category(mark) in _UNSEEN or mark in _FILLERS for mark in text)

@@ -132,6 +132,7 @@ def test_the_pin_lies_beside_the_gates_file(stored: Here) -> None:
         ((*PIN, "--run", FIRST, "--history", "elsewhere", *WHY), "the history elsewhere has no runs yet"),
         ((*PIN, "--commit", "HEAD"), "--reason"),
         ((*PIN, "--commit", "HEAD", "--reason", " "), "--reason must not be blank"),
+        ((*PIN, "--commit", "HEAD", "--reason", "\u200b"), "--reason must not be blank"),
     ],
 )
 def test_what_cannot_be_shown_or_pinned_is_refused_and_nothing_is_written(

@@ -70,6 +70,9 @@ def test_a_verdict_that_stands_awaits_nothing(run: RunStore, decision: Decision)
     ("changes", "problem"),
     [
         ({"by": " "}, "--by is empty"),
+        ({"by": "\u200b\u2060"}, "--by is empty"),
+        ({"by": "\u3164"}, "--by is empty"),
+        ({"reason": "\ufeff\n"}, "--reason is empty"),
         ({"reason": ""}, "--reason is empty"),
         ({"reason": "\n\t"}, "--reason is empty"),
         ({"by": "a" * 201}, "--by is longer than 200"),

@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 
 from passgate.tasks.errors import UsageError
 from passgate.tasks.formats.project_files import read_pins, write_pins
+from passgate.tasks.model.base import is_blank
 from passgate.tasks.model.baseline import Pins
 from passgate.tasks.reports.escape import printable
 from tests.unit.formats.reading import read_text
 
-texts = st.text(max_size=50).map(lambda text: printable(text, 50)).filter(str.strip)
+texts = st.text(max_size=50).map(lambda text: printable(text, 50)).filter(lambda text: not is_blank(text))
 """Lines, as the command makes them of what it is given."""
 
 
@@ -42,6 +43,7 @@ def test_a_commit_or_runs(tmp_path: Path) -> None:
         ("reason: why\nruns: 20260101", ["2:7: runs: expected a list, not 20260101"]),
         ("reason: why\nruns: [20260101]", ["2:8: runs[0]: expected a text, not 20260101"]),
         ("reason: why\ncommit: 1234567", ["2:9: commit: expected a text, not 1234567"]),
+        ("reason: '\u200b'\ncommit: a", ["1:1: reason: must not be blank"]),
         ("reason: ' '\ncommit: a\nby: ' '", ["1:1: reason: must not be blank", "3:1: by: must not be blank"]),
         ("reason: why\ncomit: a", ["2:1: comit: unknown key; did you mean 'commit'?"]),
         ("reason: why\ncommit: a\nversion: 2", ["3:10: version: must be at most 1, not 2"]),

@@ -104,6 +104,7 @@ def test_limits_may_be_reached_and_an_expired_entry_is_no_problem(tmp_path: Path
         (entries({"issue": "https://[host/12"}), NO_LINK),
         (entries({"task": " \n"}), "tasks[0].task: must not be blank"),
         (entries({"owner": " \n"}), "tasks[0].owner: must not be blank"),
+        (entries({"owner": "\u200b"}), "tasks[0].owner: must not be blank"),
         (entries({"reason": " \n"}), "tasks[0].reason: must not be blank"),
         (f"most: 2\n{THREE}", f"5:3: tasks[2]: 3 entries are more than `most: 2`: {TOO_MANY}"),
         (f"most: 0\n{THREE}", f"3:3: tasks[0]: 3 entries are more than `most: 0`: {TOO_MANY}"),
