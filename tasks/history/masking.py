@@ -14,7 +14,7 @@ from passgate.tasks.providers.registry import PROVIDERS
 
 _USUAL_NAME: Final = re.compile(r".*(?:_KEY|_TOKEN)|.*(?:SECRET|PASSWORD|CREDENTIAL).*", re.IGNORECASE)
 _LEAST_USUAL: Final = 12  # Characters of a value that nobody has declared: `true` or a port is no secret
-_IN_HEADER: Final = re.compile(r"\$\{\{\s*(\w+)\s*\}\}")
+_IN_TEMPLATE: Final = re.compile(r"\$\{\{\s*(\w+)\s*\}\}")
 
 
 def secret_variables(
@@ -24,7 +24,7 @@ def secret_variables(
     tasks: Iterable[EvalTask] = (),
 ) -> list[str]:
     """Return the environment variables whose values are masked, sorted: those that the policy declares, those with the
-    keys of the judge and the agents, those in the headers of MCP servers, and those that have the name and the value
+    keys of the judge and the agents, those that MCP servers get, and those that have the name and the value
     of a secret.
     """
     named = set[str]()
@@ -38,13 +38,13 @@ def secret_variables(
         named |= {name for provider in PROVIDERS.values() for name in provider.other_keys}
         named |= _variables_in(agent.http.headers)
     for server in (server for task in tasks for server in task.mcp_servers.values()):
-        named |= _variables_in(server.headers)
+        named |= _variables_in(server.headers) | _variables_in(server.variables)
     usual = {name for name, value in environment.items() if _USUAL_NAME.fullmatch(name) and _is_like_secret(value)}
     return sorted(name for name in named | (usual - not_secrets) if environment.get(name))
 
 
-def _variables_in(headers: Mapping[str, str]) -> set[str]:
-    return {name for template in headers.values() for name in _IN_HEADER.findall(template)}
+def _variables_in(templates: Mapping[str, str]) -> set[str]:
+    return {name for template in templates.values() for name in _IN_TEMPLATE.findall(template)}
 
 
 def _is_like_secret(value: str) -> bool:

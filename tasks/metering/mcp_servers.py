@@ -147,28 +147,32 @@ async def connected_servers(
 
 @asynccontextmanager
 async def _over_http(name: str, server: McpServer) -> AsyncIterator[Client]:
-    try:
-        headers = {
-            key: _VARIABLE.sub(lambda found: os.environ[found[1]], value) for key, value in server.headers.items()
-        }
-    except KeyError as error:
-        raise MeasurementError(f"the MCP server {name}: the environment variable {error.args[0]} is not set") from error
+    headers = _fill_in(name, server.headers)
     async with httpx2.AsyncClient(headers=headers, timeout=server.timeout_seconds) as http:
         transport = streamable_http_client(server.url or "", http_client=http)
         async with _connection(name, server, transport) as client:
             yield client
 
 
+def _fill_in(name: str, templates: Mapping[str, str]) -> dict[str, str]:
+    """Return texts of a server with the environment variables that they name."""
+    try:
+        return {key: _VARIABLE.sub(lambda found: os.environ[found[1]], text) for key, text in templates.items()}
+    except KeyError as error:
+        raise MeasurementError(f"the MCP server {name}: the environment variable {error.args[0]} is not set") from error
+
+
 @asynccontextmanager
 async def _process(name: str, server: McpServer, sandbox: Sandbox, suites_folder: Path) -> AsyncIterator[Client]:
     """Run a server's command, with its standard streams as the connection."""
+    variables = _fill_in(name, server.variables)
     with _open_pipes() as (theirs, ours):
         running = asyncio.create_task(
             sandbox.run_for_authors(
                 ["sh", "-c", server.command or ""],
                 folder=suites_folder,
                 seconds=_LIFETIME_SECONDS,
-                environment={**server.variables, WORKSPACE_VARIABLE: str(sandbox.workspace)},
+                environment={**variables, WORKSPACE_VARIABLE: str(sandbox.workspace)},
                 pipes=(theirs[0].fileno(), theirs[1].fileno()),
             )
         )

@@ -172,7 +172,7 @@ class McpServer(Frozen):
     headers: dict[str, str] = {}
     """For `url`. Values may contain `${{ NAME }}`: the value of an environment variable."""
     variables: dict[str, str] = {}
-    """Environment variables for `command`."""
+    """Environment variables for `command`, with values as in `headers`."""
     timeout_seconds: Seconds = 60
     """The longest that a call may take."""
 

@@ -31,7 +31,7 @@ VALUE = "abcdefghijk1"
         ("KEYBOARD", VALUE, False),
         ("MONKEY", VALUE, False),
         ("PATH", VALUE, False),
-        ("PUBLIC_KEY", VALUE, False),
+        *(("PUBLIC_KEY", VALUE, False), ("CRM", "abc", True)),
         ("DECLARED", "", False),
     ],
 )
@@ -54,7 +54,8 @@ def test_a_variable_holds_a_secret_by_its_name_and_value_or_because_somebody_say
         }
     )
     server = McpServer(url="https://search.example/mcp", headers={"Authorization": "Bearer ${{ SEARCH }}"})
-    task = a_task(mcp_servers={"search": server})
+    own = McpServer(command="crm", variables={"TOKEN_OF_CRM": "${{ CRM }}"})
+    task = a_task(mcp_servers={"search": server, "crm": own})
     assert secret_variables({name: value}, policy, [agent], [task]) == ([name] if is_secret else [])
 
 

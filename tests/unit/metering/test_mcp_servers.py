@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,7 @@ def trial(metered: Any, sandbox_of: OpenSandbox, suites: Path) -> OpenTrial:
     ) -> AsyncIterator[tuple[Metered, Client]]:
         task = a_task(tools=[BOOK])
         async with sandbox_of(task) as sandbox:
+            options.pop("workspaces", []).append(sandbox.workspace)
             toolbox = options.pop("toolbox", SandboxTools(task.tools, sandbox, suites))
             async with (
                 connected_servers(servers, sandbox.for_the_agent, suites) as connected,
@@ -232,18 +234,20 @@ async def test_of_two_servers_with_a_tool_of_one_name_the_one_counts_that_the_mo
 @pytest.mark.parametrize("pattern", ["crm.find", "find"])
 @pytest.mark.parametrize("asks", [False, True], ids=["no model asks", "a model asks"])
 async def test_a_forbidden_call_does_not_reach_the_server(
-    trial: OpenTrial, crm: dict[str, McpServer], suites: Path, upstream: Any, pattern: str, asks: bool
+    trial: OpenTrial, crm: dict[str, McpServer], upstream: Any, pattern: str, asks: bool
 ) -> None:
     upstream.says(Says(calls=[("find", {"customer": "Ada"})]))
-    async with trial(crm, forbidden=lambda call: is_forbidden(call, ToolPattern(tool=pattern))) as (agent, client):
+    workspaces: list[Path] = []
+    forbids = partial(is_forbidden, pattern=ToolPattern(tool=pattern))
+    async with trial(crm, forbidden=forbids, workspaces=workspaces) as (agent, client):
         if asks:
             await agent.chat()
         assert (await client.call_tool("find", {"customer": "Ada"})).is_error
         found = await agent.transcript()
+        assert not (workspaces[0] / "calls.txt").exists()
     assert found.end is EndReason.FORBIDDEN_CALL
     assert is_forbidden(found.tool_calls[0], ToolPattern(tool=pattern))
     assert all(call.refused for call in found.tool_calls)
-    assert not list(suites.parent.rglob("calls.txt"))
 
 
 async def test_a_recording_answers_in_place_of_a_server(trial: OpenTrial, crm: dict[str, McpServer]) -> None:
@@ -309,6 +313,20 @@ async def test_what_a_server_asks_of_a_client_is_an_error_and_progress_is_left_o
         assert [answer.is_error for answer in answers] == [False, True, True]
         assert answers[0].content[0].text == "done"
         assert [call.is_error for call in (await agent.transcript()).tool_calls] == [False, True, True]
+
+
+async def test_a_command_gets_the_variables_that_the_task_names(
+    crm: dict[str, McpServer], suites: Path, monkeypatch: pytest.MonkeyPatch, sandbox_of: OpenSandbox
+) -> None:
+    command = f'echo "$TOKEN" > "$PASSGATE_WORKSPACE/token.txt"; exec {sys.executable} crm.py'
+    servers = {"crm": McpServer(command=command, variables={"TOKEN": "of ${{CRM_TOKEN}}"})}
+    monkeypatch.setenv("CRM_TOKEN", "secret-7")
+    async with sandbox_of() as sandbox:
+        async with connected_servers(servers, sandbox.for_the_agent, suites):
+            assert (sandbox.workspace / "token.txt").read_text() == "of secret-7\n"
+        monkeypatch.delenv("CRM_TOKEN")
+        with pytest.raises(MeasurementError, match="crm: the environment variable CRM_TOKEN is not set"):
+            await connected_servers(servers, sandbox, suites).__aenter__()
 
 
 @pytest.mark.parametrize(
