@@ -61,12 +61,17 @@ def _task_in_file(file: Path, task_id: str | None, policy: Policy) -> EvalTask:
 
 
 def task_in_suites(name: str, suites: Path, policy: Policy) -> EvalTask:
-    """Return the task with a name. Ignore problems of other tasks, because their authors may be editing them."""
+    """Return the task with a name. Raise `InputError` with the problems of the file that is called so. Ignore problems of
+    other tasks, because their authors may be editing them.
+    """
     if not suites.is_dir():
         raise UsageError(f"no task file {name}, and no suites folder {suites} with a task of this name")
     loaded = load_paths([suites], policy)
     found = [task for task in loaded.tasks if name in {task.name, task.task_id}]
     if not found:
+        own = [problem for problem in loaded.problems if Path(problem.file).stem == name.rpartition("/")[2]]
+        if own:
+            raise InputError(own)
         names = [task.name for task in loaded.tasks]
         raise UsageError(f"no task file {name}, and no task {name!r} in {suites}{nearest(name, names)}")
     refuse_what_cannot_run(found, loaded)
