@@ -1,11 +1,13 @@
 """Find runs by their names."""
 
+import json
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from passgate.tasks.errors import UsageError
 from passgate.tasks.history.run_store import LAST
-from passgate.tasks.history.storage import STATE_FOLDER, storage_at
+from passgate.tasks.history.storage import PLAN, STATE_FOLDER, storage_at
 from passgate.tasks.integrity.checkout import Checkout
 from passgate.tasks.integrity.tracked_folders import refuse_tracked
 from passgate.tasks.reports.figures import listed
@@ -35,12 +37,23 @@ def find_run(name: str) -> str:
 
 
 def _matching(name: str, known: list[str], runs: str) -> str:
-    matching = known[-1:] if name == LAST else [run_id for run_id in known if run_id.startswith(name)]
+    if name == LAST:
+        matching = list(islice((run_id for run_id in reversed(known) if not _is_copy(runs, run_id)), 1))
+    else:
+        matching = [run_id for run_id in known if run_id.startswith(name)]
     if len(matching) == 1 or name in matching:
         return name if name in matching else matching[0]
     if not matching:
         raise UsageError(f"no run {name!r} in {runs}{_newest(known)}")
     raise UsageError(f"{name!r} matches {len(matching)} runs: {listed(matching[::-1], _MOST_NAMED)}")
+
+
+def _is_copy(runs: str, name: str) -> bool:
+    """Return whether a folder contains a run of another name, such as a backup. Raise `StorageError`."""
+    try:
+        return bool(json.loads(storage_at(runs).read(f"{name}/{PLAN}") or b"")["run_id"] != name)
+    except (ValueError, KeyError, TypeError):
+        return False
 
 
 def run_name(name: str) -> str:

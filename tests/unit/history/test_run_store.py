@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -102,6 +103,16 @@ def test_a_run_by_its_name_its_beginning_or_as_the_last() -> None:
     begin("20260101-ab", "20260102-cd", "20260103-ef", "20260103")
     found = [find_run(name) for name in ("20260102-cd", "20260102", "last", "20260103")]
     assert found == ["20260102-cd", "20260102-cd", "20260103-ef", "20260103"]
+
+
+@pytest.mark.parametrize("copy", ["backup", "20260102-cd.bak"])
+def test_the_last_run_is_no_copy_of_a_run(folder: Path, copy: str) -> None:
+    begin("20260101-ab", "20260102-cd")
+    runs = folder / ".passgate/runs"
+    shutil.copytree(runs / "20260101-ab", runs / copy)
+    assert find_run("last") == "20260102-cd"
+    assert find_run(f"file://{runs}/last") == f"file://{runs}/20260102-cd"
+    assert find_run(copy) == copy
 
 
 @pytest.mark.parametrize(
