@@ -188,10 +188,18 @@ def test_the_check_is_green_by_the_gate_or_by_a_sign_off(
 ) -> None:
     assert run_script(script(workflow, "Is it green?"), here.path, RESULTS=results).returncode == code
     assert workflow["jobs"]["check"]["needs"] == ["gate", "sign-off"]
-    here.write(".passgate/runs/one/verdict.json", '{"awaiting_sign_off": true}')
-    output = here.path / "output"
-    run_script(script(workflow, "Does the verdict await a sign-off?"), here.path, GITHUB_OUTPUT=str(output))
+
+
+def test_only_a_single_run_awaits_a_sign_off(workflow: Document, here: Here) -> None:
+    """An approval decides one run: it must not make the check green where another one is red or was killed."""
+    question, output = script(workflow, "Does the verdict await a sign-off?"), here.path / "output"
+    here.write(".passgate/runs/two/verdict.json", '{"awaiting_sign_off": true}')
+    run_script(question, here.path, GITHUB_OUTPUT=str(output))
     assert output.read_text() == "awaiting=true\n"
+    output.unlink()
+    here.write(".passgate/runs/one/plan.json", "{}")
+    assert run_script(question, here.path, GITHUB_OUTPUT=str(output)).returncode == 0
+    assert not output.exists()
 
 
 def test_the_comment_is_the_summary_of_the_newest_run(workflow: Document, here: Here) -> None:
