@@ -59,7 +59,7 @@ def test_a_task_is_tried_by_the_name_that_reports_print(task: Here) -> None:
     agent = agent_file(task, REPEATS)
     assert "golden/chat/agree" in told(task, "try", "golden/chat/agree", *agent)
     exits(task, 1, "try", "golden/a", *agent)
-    assert "suites/golden/broken.yaml:1" in refused(task, "try", "golden/broken", *agent)
+    assert "suites/golden/broken.yaml:2:1: not valid YAML" in refused(task, "try", "golden/broken", *agent)
     (task.path / "suites").rename(task.path / "evals")
     exits(task, 1, "try", "golden/a", *agent, "--suites", "evals")
     said = refused(task, "try", "golden/b", *agent, "--suites", "evals")
