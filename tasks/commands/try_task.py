@@ -61,7 +61,7 @@ def _task_in_file(file: Path, task_id: str | None, policy: Policy) -> EvalTask:
 
 
 def task_in_suites(name: str, suites: Path, policy: Policy) -> EvalTask:
-    """Return the task with a name. Raise `InputError` with the problems of the file that is called so. Ignore problems of
+    """Return the task with a name. Raise `InputError` with the problems of the file of that name. Ignore problems of
     other tasks, because their authors may be editing them.
     """
     if not suites.is_dir():

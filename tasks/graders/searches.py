@@ -8,7 +8,6 @@ import contextlib
 import re
 import unicodedata
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import Final
 
 from passgate.tasks.errors import MeasurementError, Raw, RawText
@@ -17,7 +16,6 @@ from passgate.tasks.model.grader_options import engine_flags, regex_problem
 from passgate.tasks.model.quotes import quote, raw
 
 _HALF_CHARACTERS: Final = re.compile("[\ud800-\udfff]")
-_MAY_TAKE_LONG: Final = re.compile(r"[*+?{(]")  # Without any of them a search takes no longer than the text
 SPACES: Final = dict.fromkeys(map(ord, "\u00a0\u2007\u202f"), " ")
 """No-break spaces, which models write between numbers and units."""
 _ALIKE: Final = (
@@ -42,17 +40,10 @@ async def found_in(pattern: str, texts: Iterable[str], *, ignore_case: bool = Fa
     """Return the texts in which a regular expression of Python matches somewhere. Raise `MeasurementError` if a text is
     too long or the search takes too long.
     """
-    expression = _compiled(pattern, re.IGNORECASE if ignore_case else 0)
     different = list(dict.fromkeys(texts))
-    if not _MAY_TAKE_LONG.search(pattern):
-        return frozenset(text for text in different if expression.search(text))
     # One process for all texts: to start one takes longer than most searches.
     matches = _matches(pattern, await search_python(pattern, different, ignore_case=ignore_case))
     return frozenset(text for text, is_match in zip(different, matches, strict=True) if is_match)
-
-
-# The cache of `re` holds 512 expressions, and a suite of a thousand tasks has more that each of its trials asks for.
-_compiled = lru_cache(maxsize=4096)(re.compile)
 
 
 async def match_hint(pattern: str, text: str, *, ignore_case: bool = False) -> str:
