@@ -1,6 +1,7 @@
 """Find runs by their names."""
 
 import json
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -68,8 +69,10 @@ def run_name(name: str) -> str:
     known = _run_ids()
     if path.name in known and path.parent.resolve() == _RUNS.resolve():
         return path.name
-    remedy = f"use the run's id, the start of its id, or `{LAST}`"
-    raise UsageError(f"{name!r} is not the folder of a run in {_RUNS}: {remedy}{_newest(known)}")
+    remedy = f"use the run's id, the start of its id, or `{LAST}`{_newest(known)}"
+    with suppress(OSError):
+        remedy = "move it there" if (path / PLAN).is_file() else remedy
+    raise UsageError(f"{name!r} is not the folder of a run in {_RUNS}: {remedy}")
 
 
 def _run_ids() -> list[str]:

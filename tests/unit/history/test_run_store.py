@@ -142,6 +142,14 @@ def test_a_path_that_is_no_folder_of_a_run_here_is_refused_with_the_remedy(folde
     )
 
 
+def test_a_run_that_somebody_has_fetched_must_be_moved_here(folder: Path) -> None:
+    begin("20260101-ab")
+    (folder / "fetched").mkdir()
+    (folder / ".passgate/runs/20260101-ab").rename(folder / "fetched/20260101-ab")
+    with pytest.raises(UsageError, match=r"not the folder of a run in .passgate/runs: move it there$"):
+        find_run("fetched/20260101-ab")
+
+
 @pytest.mark.parametrize(
     ("runs", "name", "problem"),
     [
