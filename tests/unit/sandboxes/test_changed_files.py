@@ -165,7 +165,7 @@ def test_paths_from_agents_are_text_of_bounded_length(changed: Changed) -> None:
 
     files = changed(change).files
 
-    assert {file.path for file in files} == {"? name", "two\nlines", "/".join(["d" * 200] * 3)[:500]}
+    assert {file.path for file in files} == {"? name", "two\nlines", "/".join(["d" * 200] * 3)[:499] + "…"}
     named = {(file.diff or "").split("\n")[1] for file in files if len(file.path) < 100}
     assert named == {"+++ b/? name", "+++ b/two?lines"}
 
