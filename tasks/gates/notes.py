@@ -79,14 +79,14 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def drift_notes(policy: GatePolicy, measurement: Measurement, baseline: Baseline) -> Iterator[str]:
-    """Name the drift that every test of this verdict allows for, and the run that has no part in it."""
+    """Name the drift that every test of this verdict allows for, and the runs that have no part in it."""
     drift = drift_in_force(policy, measurement.tasks, baseline)
-    if drift.outlier:
-        counts = [baseline.of(task.name).counts.get(drift.outlier, (0, 0)) for task in measurement.tasks]
+    for run in drift.outliers:
+        counts = [baseline.of(task.name).counts.get(run, (0, 0)) for task in measurement.tasks]
         passed, n = (sum(of_task) for of_task in zip(*counts, strict=True))
         yield (
-            f"the run {drift.outlier} of the baseline is far from all others, {passed} of {n} trials passed: it does "
-            "not count as drift between runs"
+            f"the run {run} of the baseline is far from all others, {passed} of {n} trials passed: it does not count "
+            "as drift between runs"
         )
     if drift.deviation:
         yield (

@@ -20,7 +20,7 @@ _STEPS: Final = 4  # Of the weight of the other tasks, so that tests of like tas
 _DEVIATIONS: Final = 2.0  # Runs drift if they vary by so many standard errors more than their trials do
 _DRIFTS: Final = (0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3)  # A drift is rounded up to one of these: like `_STEPS`
 _FAR: Final = 6.0  # Standard deviations from all other runs at which something has happened to a run
-_LEAST_RUNS: Final = 6  # Of fewer, none can be told from the others
+_LEAST_RUNS: Final = 6  # For each run that can be told from the others
 _MARGIN: Final = 1.15  # The standard error of a standard deviation of twenty runs is 16 %
 
 
@@ -85,12 +85,12 @@ class Drift(NamedTuple):
     """By how much the pass rates of whole runs differ."""
 
     deviation: float = 0.0  # As a standard deviation; 0 where it may be chance
-    outlier: str = ""  # The run that is left out because it is far from all others; empty where there is none
+    outliers: tuple[str, ...] = ()  # The runs that are left out because each is far from all others
 
 
 def drift_between_runs(tasks: Iterable[Mapping[str, Counts]]) -> Drift:
-    """Return the drift of some tasks, of each its counts by run. Taken for drift, a single run that is far from the
-    others, as in an outage, would hide every fall for as long as it is in the baseline.
+    """Return the drift of some tasks, of each its counts by run. Taken for drift, a few runs that are far from the
+    others, as in an outage, would hide every fall for as long as they are in the baseline.
     """
     tables = list(tasks)
     names = sorted({run for counts in tables for run in counts})
@@ -99,19 +99,24 @@ def drift_between_runs(tasks: Iterable[Mapping[str, Counts]]) -> Drift:
     table = np.array([[counts.get(run, Counts(0, 0)) for run in names] for counts in tables], dtype=float)
     passed, n = table[..., 0], table[..., 1]
     deviation, drifts = _spread(passed, n)
-    outlier = ""
-    if drifts and len(names) >= _LEAST_RUNS:
-        farthest = max(range(len(names)), key=lambda run: abs(_distance(passed, n, run, 0.0)))
-        others = _spread(np.delete(passed, farthest, axis=1), np.delete(n, farthest, axis=1))
-        if abs(_distance(passed, n, farthest, others[0])) > _FAR:
-            outlier, (deviation, drifts) = names[farthest], others
+    outliers: list[int] = []
+    farthest = sorted(range(len(names)), key=lambda run: -abs(_distance(passed, n, run, [run], 0.0)))
+    # Two such runs hide each other, so all of them are left out together.
+    for count in range(1, len(names) // _LEAST_RUNS + 1):
+        if not drifts:
+            break
+        away = farthest[:count]
+        others = _spread(np.delete(passed, away, axis=1), np.delete(n, away, axis=1))
+        if all(abs(_distance(passed, n, run, away, others[0])) > _FAR for run in away):
+            outliers, (deviation, drifts) = away, others
     wide = deviation * _MARGIN
-    return Drift(next((step for step in _DRIFTS if step >= wide), _DRIFTS[-1]) if drifts else 0.0, outlier)
+    drift = next((step for step in _DRIFTS if step >= wide), _DRIFTS[-1]) if drifts else 0.0
+    return Drift(drift, tuple(names[run] for run in sorted(outliers)))
 
 
-def _distance(passed: Floats, n: Floats, run: int, drift: float) -> float:
-    """Return how many standard deviations a run is from the others, which differ by a drift."""
-    others_passed, others = passed.sum(axis=1) - passed[:, run], n.sum(axis=1) - n[:, run]
+def _distance(passed: Floats, n: Floats, run: int, away: Sequence[int], drift: float) -> float:
+    """Return how many standard deviations a run is from those that are not `away`, which differ by a drift."""
+    others_passed, others = (np.delete(table, away, axis=1).sum(axis=1) for table in (passed, n))
     rates, trials = (others_passed + 0.5) / (others + 1), n[:, run]
     noise = float((trials * rates * (1 - rates) * (1 + trials / (others + 1))).sum())
     deviation = sqrt(noise + (drift * float(trials.sum())) ** 2)

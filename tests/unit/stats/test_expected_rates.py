@@ -60,16 +60,23 @@ def test_runs_that_differ_drift_and_noise_or_nothing_does_not() -> None:
     assert [drift_between_runs(one) for one in ([], [{"r": steady}], [{"r": steady, "s": steady}])] == [Drift()] * 3
 
 
+@pytest.mark.parametrize("red", [("r7",), ("r1", "r7"), ("r1", "r12", "r7")], ids=len)
 @pytest.mark.parametrize(("rate", "drift"), [(0.95, 0.0), (1.0, 0.0), (0.9, 0.05)])
-def test_one_run_far_from_all_others_is_named_and_is_no_drift(rate: float, drift: float) -> None:
+def test_runs_far_from_all_others_are_named_and_are_no_drift(rate: float, drift: float, red: tuple[str, ...]) -> None:
     for seed in range(20):
         tables = history(drift, seed, rate)
-        without = drift_between_runs([{run: counts for run, counts in one.items() if run != "r7"} for one in tables])
-        outage = drift_between_runs([{**one, "r7": Counts(0, 3)} for one in tables])
-        assert outage == Drift(without.deviation, "r7")
-        assert not without.outlier
+        without = drift_between_runs([{run: one[run] for run in one if run not in red} for one in tables])
+        outage = drift_between_runs([{**one, **dict.fromkeys(red, Counts(0, 3))} for one in tables])
+        assert outage == Drift(without.deviation, red)
+        assert not without.outliers
     steady = [{f"r{run}": Counts(3, 3) for run in range(20)} for _ in range(20)]
-    assert not drift_between_runs([{**steady[0], "r7": Counts(2, 3)}, *steady[1:]]).outlier
+    assert not drift_between_runs([{**steady[0], "r7": Counts(2, 3)}, *steady[1:]]).outliers
+
+
+@pytest.mark.parametrize(("runs", "red", "outliers"), [(12, 2, 2), (12, 3, 0), (5, 1, 0)])
+def test_up_to_a_sixth_of_the_runs_is_left_out(runs: int, red: int, outliers: int) -> None:
+    table = {f"r{run:02}": Counts(0 if run < red else 5, 5) for run in range(runs)}
+    assert len(drift_between_runs([table] * 3).outliers) == outliers
 
 
 def test_drift_widens_what_an_unchanged_task_may_do() -> None:
