@@ -6,9 +6,10 @@ from math import comb
 import numpy as np
 
 from bench.gate_trust.figures import Block, Figure, exactly
+from bench.gate_trust.operation import operation, regression_test
 from bench.gate_trust.setting import RUNS, shipped_gate
 from passgate.tasks.gates.evidence import alpha_of_one
-from passgate.tasks.stats.regression import Before, regression_test
+from passgate.tasks.stats.regression import Before
 from passgate.tasks.stats.stopping_rules import at_baseline, at_rate
 
 FALLS = {
@@ -32,7 +33,7 @@ def _figures(k: int, most: int, alpha: float) -> Iterator[Figure]:
             before = Before(round(rate * n), n)
             test = regression_test(before.passed, before.n, k=k, red_from=1, most=most, alpha=alpha)
             for text, value in (
-                ("caught", test.operation(rate * left).fallen),
+                ("caught", operation(test, rate * left).fallen),
                 ("bound", _bound(before, rate * left, k, most, alpha)),
             ):
                 yield exactly(f"from {rate:g} to {fall}: {text}", value)

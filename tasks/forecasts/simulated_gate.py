@@ -32,7 +32,7 @@ _AT_ONCE: Final = 60  # Tests that are computed together: more take too much mem
 
 
 class TestKey(NamedTuple):
-    """The arguments of a test; see `regression_test`."""
+    """The arguments of a test; see `regression_tests`."""
 
     before: Before
     k: int

@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from passgate.tasks.model.verdict import Finding
-from passgate.tasks.stats.estimators import binomial, chance_of_so_few
+from passgate.tasks.stats.estimators import chance_of_so_few
 from passgate.tasks.stats.stopping_rules import (
     Booleans,
     Floats,
@@ -69,19 +69,6 @@ class Course(NamedTuple):
     finding: Finding
     n: int
     failed: int
-
-
-@dataclass(frozen=True)
-class Operation:
-    """What the test does with a task of a given pass rate: the chance of each finding, which sum to 1, and the expected
-    number of trials that are run, with the first k and with those of a round after the end of the test. `fits` includes
-    tasks that pass at once.
-    """
-
-    fallen: float
-    fits: float
-    undecided: float
-    trials: float
 
 
 class _Findings(NamedTuple):
@@ -159,26 +146,6 @@ class RegressionTest:
         bounded = np.minimum(if_failing, np.maximum(if_passing, trials + -(-trials // 2)))
         return np.where(2 * failed > trials, bounded, if_passing)
 
-    def operation(self, pass_rate: float) -> Operation:
-        """Return exactly what the test does with a task of this pass rate."""
-        failing, failed = 1 - pass_rate, np.arange(self.most + 1)
-        # The chances of the failures so far, by the number of trials at which their round ends.
-        rounds = np.zeros((self.most + 1, self.most + 1))
-        rounds[self.k, : self.k + 1] = binomial(self.k, failing)
-        fallen = fits = trials = 0.0
-        for n, ends, fit, going_on, fell in zip(failed[self.k :], self.round_ends, *self.findings, strict=True):
-            here = rounds[n:]
-            fallen += float((here @ fell).sum())
-            fits += float((here @ fit).sum())
-            trials += float(failed[n:] @ (here @ ~going_on))
-            here *= going_on
-            begun = here[0].copy()
-            here[0] = 0.0
-            rounds[ends, failed] += begun
-            here[:, 1:] = here[:, 1:] * pass_rate + here[:, :-1] * failing
-            here[:, 0] *= pass_rate
-        return Operation(fallen, fits, max(1 - fallen - fits, 0.0), trials)
-
 
 class Before(NamedTuple):
     """What the baseline says of a task's pass rate."""
@@ -219,25 +186,11 @@ def fallen_share(rate: float) -> float:
     return FALL if rate >= STEADY else DEEP_FALL
 
 
-@lru_cache(maxsize=4096)
-def regression_test(
-    passed: float, n: float, *, k: int, red_from: int, most: int, alpha: float, drift: float = 0.0
-) -> RegressionTest:
-    """Return the test of a task against `passed` of `n` trials at the baseline, of runs with this drift.
-
-    `red_from` is the number of failures among the first k trials from which the task is red: 1 under the AND rule, k
-    under the OR rule. `most` is the number of trials at which the test ends, the first k included; fewer than k are
-    k. `alpha` is the chance of blocking an unchanged task. Raises `ValueError` unless 0 < passed <= n.
-    """
-    (test,) = regression_tests([Before(passed, n, drift)], [alpha], k=k, red_from=red_from, most=most)
-    return test
-
-
 @lru_cache(maxsize=64)
 def tests_of_tasks(
     baselines: tuple[Before, ...], *, k: int, red_from: int, most: int, alpha: float
 ) -> Mapping[Before, RegressionTest]:
-    """Return the test of each task of a run, made together; the arguments are those of `regression_test`."""
+    """Return the test of each task of a run, made together. See `regression_tests`."""
     made = regression_tests(baselines, [alpha] * len(baselines), k=k, red_from=red_from, most=most)
     return dict(zip(baselines, made, strict=True))
 
@@ -246,7 +199,11 @@ def regression_tests(
     baselines: Sequence[Before], alphas: Sequence[float], *, k: int, red_from: int, most: int
 ) -> list[RegressionTest]:
     """Return the tests of many tasks, each with its own baseline and alpha, in a fraction of the time that they take
-    one by one. Raises `ValueError` as `regression_test`.
+    one by one.
+
+    `red_from` is the number of failures among the first k trials from which a task is red: 1 under the AND rule, k
+    under the OR rule. `most` is the number of trials at which a test ends, the first k included; fewer than k are k.
+    `alpha` is the chance of blocking an unchanged task. Raise `ValueError` unless 0 < passed <= n.
     """
     if not all(0 < before.passed <= before.n for before in baselines):
         raise ValueError("needs 0 < passed <= n: a baseline that never passed cannot be fallen below")

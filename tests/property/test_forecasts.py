@@ -3,6 +3,7 @@
 from functools import cache
 
 import numpy as np
+from bench.gate_trust.operation import operation, regression_test
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.forecasts.settings import STRICT, setting, tasks
@@ -11,7 +12,7 @@ from passgate.tasks.forecasts.drawn_trials import Draws, drawn_baseline
 from passgate.tasks.forecasts.simulated_gate import SimulatedGate, TaskTests
 from passgate.tasks.stats.estimators import shrunk_rates
 from passgate.tasks.stats.ratios import estimate_noise
-from passgate.tasks.stats.regression import RegressionTest, regression_test
+from passgate.tasks.stats.regression import RegressionTest
 
 rates = st.floats(0, 1)
 
@@ -24,7 +25,7 @@ def a_test() -> RegressionTest:
 @given(rates, rates)
 def test_who_has_fallen_deeper_is_caught_more_often(one: float, other: float) -> None:
     low, high = sorted((one, other))
-    deep, shallow = a_test().operation(low), a_test().operation(high)
+    deep, shallow = operation(a_test(), low), operation(a_test(), high)
     assert deep.fallen + deep.undecided >= shallow.fallen + shallow.undecided - 1e-9
     assert 0 <= deep.fallen <= 1 + 1e-9
 

@@ -4,9 +4,10 @@ import random
 from itertools import product
 
 import pytest
+from bench.gate_trust.operation import operation, regression_test
 
 from passgate.tasks.model.verdict import Finding
-from passgate.tasks.stats.regression import FALL, MISSED, Before, RegressionTest, regression_test
+from passgate.tasks.stats.regression import FALL, MISSED, Before, RegressionTest
 
 OF_ONE = 1 - 0.98 ** (1 / 20)
 """What a gate of twenty tasks allows to one, when it may be red for nothing 2 % of the time."""
@@ -76,7 +77,7 @@ def test_an_unchanged_task_is_blocked_no_more_often_than_allowed(passed: int, n:
     test = of(passed, n, alpha=alpha)
     seed = random.Random(7)
     rates = [seed.betavariate(*Before(passed, n).unchanged()) for _ in range(100)]
-    blocked = sum(test.operation(rate).fallen for rate in rates) / len(rates)
+    blocked = sum(operation(test, rate).fallen for rate in rates) / len(rates)
     assert blocked <= alpha * 2
 
 
@@ -84,12 +85,12 @@ def test_an_unchanged_task_is_blocked_no_more_often_than_allowed(passed: int, n:
 def test_of_fallen_tasks_that_fail_at_first_few_are_cleared(passed: int, n: int, cleared: float) -> None:
     """At 57 of 60 the upper end of the price of a miss ends the test sooner."""
     rate = FALL * passed / n
-    assert of(passed, n).operation(rate).fits - rate**3 <= cleared * (1 - rate**3) * 1.01
+    assert operation(of(passed, n), rate).fits - rate**3 <= cleared * (1 - rate**3) * 1.01
 
 
 @pytest.mark.parametrize("rate", [0.6, 0.3, 0.0])
 def test_a_thin_baseline_clears_no_fall_either(rate: float) -> None:
-    assert of(3, 3).operation(rate).fits - rate**3 < 0.1
+    assert operation(of(3, 3), rate).fits - rate**3 < 0.1
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.5, 0.7, 0.95, 1.0])
@@ -101,10 +102,10 @@ def test_the_figures_are_those_of_every_course_of_a_short_test(rate: float) -> N
             n += test.next_trials(found.n, found.failed)
         chances[found.finding] += chance
         trials += chance * n
-    operation = test.operation(rate)
+    figures = operation(test, rate)
     shares = [chances[finding] for finding in (Finding.FALLEN, Finding.FITS, Finding.UNDECIDED)]
-    assert [operation.fallen, operation.fits, operation.undecided] == pytest.approx(shares)
-    assert operation.trials == pytest.approx(trials)
+    assert [figures.fallen, figures.fits, figures.undecided] == pytest.approx(shares)
+    assert figures.trials == pytest.approx(trials)
 
 
 def test_so_many_passes_or_failures_decide_and_one_fewer_do_not() -> None:
@@ -129,9 +130,9 @@ def test_a_round_of_an_unsteady_task_that_fails_is_at_most_half_of_what_has_been
 def test_where_neither_end_is_to_be_hoped_for_no_trial_is_spent() -> None:
     """Three trials at the baseline are too few to block by, and a task that never passes cannot be cleared."""
     assert of(3, 3).conclude(6, 6) is Finding.UNDECIDED
-    assert of(3, 3).operation(0.0).trials < 6
-    assert of(60, 60).operation(0.0).undecided == 0
-    assert of(57, 60).operation(0.95).undecided < 0.001
+    assert operation(of(3, 3), 0.0).trials < 6
+    assert operation(of(60, 60), 0.0).undecided == 0
+    assert operation(of(57, 60), 0.95).undecided < 0.001
 
 
 @pytest.mark.parametrize(("passed", "n"), [(60, 60), (57, 60), (9, 9)])
@@ -151,14 +152,14 @@ class TestTheFiguresOfTheIssue:
     """Twenty golden tasks of three trials, sixty trials of each at the baseline."""
 
     def test_at_99_percent_the_gate_is_hardly_red_and_costs_little(self) -> None:
-        operation = of(59, 60).operation(0.99)
-        assert 1 - (1 - operation.fallen - operation.undecided) ** 20 < 0.02
-        assert operation.trials / 3 < 1.2
+        found = operation(of(59, 60), 0.99)
+        assert 1 - (1 - found.fallen - found.undecided) ** 20 < 0.02
+        assert found.trials / 3 < 1.2
 
     @pytest.mark.parametrize(("fallen_to", "share"), [(0.5, 0.95), (0.7, 0.88)])
     @pytest.mark.parametrize("passed", [60, 59, 57])
     def test_a_fallen_task_is_caught_nearly_as_often_as_strictly(
         self, fallen_to: float, share: float, passed: int
     ) -> None:
-        operation = of(passed, 60).operation(fallen_to)
-        assert operation.fallen + operation.undecided >= share * (1 - fallen_to**3)
+        found = operation(of(passed, 60), fallen_to)
+        assert found.fallen + found.undecided >= share * (1 - fallen_to**3)
