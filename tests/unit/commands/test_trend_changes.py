@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from bench.change_points import Planted, found_by_passgate, measured
+from bench.change_points import Planted
 from bench.generated_history import commit_of, night_id, tables, task_names
 
 from passgate.tasks.commands.trend import TrendRequest, make_trend
@@ -118,8 +118,3 @@ def test_the_last_week_and_the_one_before_it(changed: pd.DataFrame) -> None:
     assert (found.since, weeks) == ("2025-02-23", [{7}, {7}])
     assert found.seconds_per_verdict is not None
     assert found.cost_per_verdict == pytest.approx(sum(one.cost or 0 for one in found.last_week))
-
-
-@pytest.mark.slow
-def test_of_100_clean_histories_of_60_nights_at_most_2_have_an_alarm() -> None:
-    assert measured(found_by_passgate, histories=100, planted=0)["clean histories with an alarm"] <= 2
