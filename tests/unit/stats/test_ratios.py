@@ -179,6 +179,21 @@ def test_drift_and_its_persistence_are_told() -> None:
     assert none < 0.15 < some < much
 
 
+def test_runs_that_are_like_the_ones_before_them_prove_less() -> None:
+    ups_and_downs, shift = ([1.0, 1.2] * 4, [1.0] * 4 + [1.2] * 4)
+    steady, lasting = (compared([[2.0]] * 8, *([[one]] * 8 for one in runs)) for runs in (ups_and_downs, shift))
+    assert (steady.ratio, steady.drift) == pytest.approx((lasting.ratio, lasting.drift))
+    assert lasting.lower_bound < steady.lower_bound - 0.05
+
+
+def test_a_task_of_which_only_one_trial_was_measured_proves_less() -> None:
+    whole = gates(20)
+    whole.now[:, 4] = np.log(3)
+    less = whole._replace(now=whole.now.copy())
+    less.now[:, 4, 1:] = np.nan
+    assert (task_ratios(less)[:, 4] < task_ratios(whole)[:, 4] - 0.1).mean() > 0.95
+
+
 def test_a_slower_task_is_found_and_a_faster_run_makes_none_slower() -> None:
     slower = gates(20, drift=0.3, persistence=0.5)
     slower.now[:, 4] += np.log(10)
