@@ -225,7 +225,14 @@ async def _end(process: asyncio.subprocess.Process, mark: str | None, reading: "
 
 
 def _kill_group(process_id: int) -> None:
+    """Kill the processes of a session and the children of its leader. Those of bubblewrap have a session of their own,
+    and in their first moments they do not hear of its end.
+    """
     with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process_id, signal.SIGSTOP)  # From here on there are no new children
+        with suppress(OSError):
+            for child in Path(f"/proc/{process_id}/task/{process_id}/children").read_text().split():
+                os.kill(int(child), signal.SIGKILL)
         os.killpg(process_id, signal.SIGKILL)
 
 

@@ -36,6 +36,7 @@ async def test_when_it_is_called_off_nothing_goes_on(tmp_path: Path) -> None:
     await asyncio.wait([checking])
     assert checking.cancelled()
     assert running_tasks() == set()
+    assert marked_processes(word) == []
 
 
 async def test_when_a_sandbox_cannot_be_used_nothing_goes_on(tmp_path: Path) -> None:
