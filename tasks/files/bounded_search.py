@@ -28,8 +28,11 @@ async def search_python(pattern: str, texts: Sequence[str], *, ignore_case: bool
     """Return for each text whether an expression of Python matches somewhere in it, or why that is not known, as the
     rest of a sentence about the expression.
     """
-    if not _MAY_TAKE_LONG.search(pattern):
+    try:
         expression = _compiled(pattern, re.IGNORECASE if ignore_case else 0)
+    except re.error as error:
+        return f"is no regular expression: {error}"
+    if not _MAY_TAKE_LONG.search(pattern):
         return [expression.search(text) is not None for text in texts]
     return await _search(texts, [pattern, "python", "i" if ignore_case else "", texts, False])
 
