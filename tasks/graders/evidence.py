@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from passgate.tasks.errors import MeasurementError, Raw, RawText
+from passgate.tasks.metering.access import SERVER
 from passgate.tasks.model.agent import AgentKind
 from passgate.tasks.model.assertions import Unavailable
 from passgate.tasks.model.grade import Check, Grade, LlmJudge, RawCheck, RawGrade, RawViolation, Violation
@@ -36,7 +37,7 @@ from passgate.tasks.model.trial import TrialMetrics
 
 # A server or a namespace stands before the name: mcp__crm__delete, crm.delete, crm/delete, functions:delete.
 _SEPARATOR: Final = re.compile(r"__+|[./:]")
-_OWN_SERVER: Final = re.compile(r"^(mcp\.)?passgate\.(?=[^*])")
+_OWN_SERVER: Final = re.compile(rf"^(mcp\.)?{SERVER}\.(?=[^*])")
 _METER: Final = "Send the agent's model calls through the passgate meter"
 _FILE: Final = "have the agent write its transcript, with usage and times, to the file that PASSGATE_TRANSCRIPT names"
 _RETURNED: Final = "return a transcript, with usage and times, from its function"

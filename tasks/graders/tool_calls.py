@@ -19,7 +19,7 @@ from passgate.tasks.errors import Raw
 from passgate.tasks.graders.evidence import Evidence, cached_plain, checks_grade, tool_matches
 from passgate.tasks.model.grade import RawCheck, RawGrade, RawViolation, ViolationRule
 from passgate.tasks.model.graders import ArgumentRule, ToolCalls, ToolPattern, all_graders
-from passgate.tasks.model.json_values import MISSING, at_path, parse_json, strictly_equal
+from passgate.tasks.model.json_values import MISSING, at_path, strictly_equal
 from passgate.tasks.model.quotes import quote_json, raw, raw_join
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import ToolCall
@@ -248,9 +248,17 @@ def _everything_in(value: Any) -> Iterator[Any]:
 def _opened(value: Any) -> Any:
     """Return the list or the object that a text holds as JSON, as models write it; any other value as it is."""
     if isinstance(value, str) and len(value) <= _LONGEST_JSON and value.lstrip()[:1] in {"[", "{"}:
-        with suppress(ValueError):
-            return parse_json(value)
+        with suppress(ValueError, RecursionError):
+            return json.loads(value, object_pairs_hook=_keep_duplicates)
     return value
+
+
+def _keep_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object in which a duplicate key has the list of its values: a tool may take any of them."""
+    values: dict[str, list[Any]] = {}
+    for name, value in pairs:
+        values.setdefault(name, []).append(value)
+    return {name: held if len(held) > 1 else held[0] for name, held in values.items()}
 
 
 def _is_meant(pattern: str, item: Any) -> bool:

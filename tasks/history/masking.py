@@ -9,12 +9,11 @@ from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.quotes import Masker
 from passgate.tasks.model.run import RunContext
-from passgate.tasks.model.task import EvalTask
+from passgate.tasks.model.task import IN_TEMPLATE, EvalTask
 from passgate.tasks.providers.registry import PROVIDERS
 
 _USUAL_NAME: Final = re.compile(r".*(?:_KEY|_TOKEN)|.*(?:SECRET|PASSWORD|CREDENTIAL).*", re.IGNORECASE)
 _LEAST_USUAL: Final = 12  # Characters of a value that nobody has declared: `true` or a port is no secret
-_IN_TEMPLATE: Final = re.compile(r"\$\{\{\s*(\w+)\s*\}\}")
 
 
 def secret_variables(
@@ -44,7 +43,7 @@ def secret_variables(
 
 
 def _variables_in(templates: Mapping[str, str]) -> set[str]:
-    return {name for template in templates.values() for name in _IN_TEMPLATE.findall(template)}
+    return {name for template in templates.values() for name in IN_TEMPLATE.findall(template)}
 
 
 def _is_like_secret(value: str) -> bool:

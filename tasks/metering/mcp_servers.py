@@ -34,14 +34,13 @@ from passgate.tasks.metering.trial_tools import ToolOutcome
 from passgate.tasks.model.json_values import parse_json
 from passgate.tasks.model.quotes import quote, quote_end, raw
 from passgate.tasks.model.sandbox import Sandbox
-from passgate.tasks.model.task import McpServer
+from passgate.tasks.model.task import IN_TEMPLATE, McpServer
 
 START_SECONDS: Final = 30.0
 """For a server to start and to answer for the first time."""
 MOST_OFFERED: Final = 1000  # Tools, resources or prompts of one server
 LONGEST_MESSAGE: Final = 16 * 1024 * 1024  # Bytes
 WORKSPACE_VARIABLE: Final = "PASSGATE_WORKSPACE"
-_VARIABLE: Final = re.compile(r"\$\{\{\s*(\w+)\s*\}\}")
 _OF_THE_CLIENT: Final = re.compile(
     r"Connection closed|Request '.*' timed out|SSE stream |Failed to parse |Unexpected content type|Redirect to "
     r"|Server returned an error|server answered a request with 202|Session terminated|Not Found$"
@@ -157,7 +156,7 @@ async def _over_http(name: str, server: McpServer) -> AsyncIterator[Client]:
 def _fill_in(name: str, templates: Mapping[str, str]) -> dict[str, str]:
     """Return texts of a server with the environment variables that they name."""
     try:
-        return {key: _VARIABLE.sub(lambda found: os.environ[found[1]], text) for key, text in templates.items()}
+        return {key: IN_TEMPLATE.sub(lambda found: os.environ[found[1]], text) for key, text in templates.items()}
     except KeyError as error:
         raise MeasurementError(f"the MCP server {name}: the environment variable {error.args[0]} is not set") from error
 

@@ -1,6 +1,7 @@
 """A task: as its file says it (`TaskFile`) and as the pipeline uses it (`EvalTask`)."""
 
 import json
+import re
 from enum import StrEnum
 from typing import Annotated, Any, Final, Literal
 
@@ -13,6 +14,7 @@ from passgate.tasks.model.names import GateName as GateName
 from passgate.tasks.model.names import Suite as Suite
 
 Risk = Annotated[float, Field(gt=0, lt=0.5)]
+IN_TEMPLATE: Final = re.compile(r"\$\{\{\s*(\w+)\s*\}\}")  # An environment variable in a header or in a variable
 MOST_TRIALS: Final = 100_000  # Trials of one task: more than any estimate needs
 
 

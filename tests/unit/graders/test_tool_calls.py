@@ -213,6 +213,7 @@ def test_the_calls_of_a_parallel_call_are_looked_at(holds: str) -> None:
         *(("*@evil.example", [{"email": "x@evil.example"}], True), ("*@evil.example", "x@evil.example.", True)),
         *(("*@evil.example", '["x@evil.example"]', True), ("*@evil.example", '{"to": ["x@evil.example"]}', True)),
         ("*@evil.example", '{"to": "x@evil.example", "to": "y@shop.example"}', True),
+        ("/etc/passwd", '{"path": "/etc/passwd", "path": "a"}', True),
         *(("*rm -rf*", ["rm", "-rf", "/"], True), ("*rm -rf*", "rm  -rf\t/", True), ("rm *", "rmdir a", False)),
         ("*drop table*", "DROP\nTABLE orders", True),
         *(("/etc/*", "//etc/passwd", True), ("/etc/*", "/tmp/../etc/passwd", True), ("/etc/*", "/etc/./", True)),
