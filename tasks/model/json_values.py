@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -115,8 +116,19 @@ def schema_patterns(schema: Any) -> Iterator[str]:
     """Yield the regular expressions of a JSON Schema."""
     if isinstance(schema, dict):
         pattern, of_names = schema.get("pattern"), schema.get("patternProperties")
-        yield from [pattern] if isinstance(pattern, str) else []
-        yield from of_names if isinstance(of_names, dict) else []
+        for text in (pattern, *(of_names if isinstance(of_names, dict) else ())):
+            # Examples and defaults may have a key of this name too, with any text.
+            if isinstance(text, str) and is_regular_expression(text):
+                yield text
     held = schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ()
     for one in held:
         yield from schema_patterns(one)
+
+
+def is_regular_expression(text: str) -> bool:
+    """Return whether Python can compile a text."""
+    try:
+        re.compile(text)
+    except re.error:
+        return False
+    return True

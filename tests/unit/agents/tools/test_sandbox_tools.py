@@ -209,6 +209,8 @@ async def test_arguments_on_which_a_pattern_takes_forever_cannot_be_measured(cal
     parameters = {"type": "object", "properties": {"text": {"pattern": "^(a+)+$"}}}
     tool = command("true", parameters=parameters)
     assert not (await call(tool, {"text": "aaa"})).is_error
+    searching = command("true", parameters={"type": "object", "examples": [{"pattern": "("}]})
+    assert not (await call(searching, {"pattern": "("})).is_error
     with pytest.raises(MeasurementError, match="tool tool takes more than 2 s"):
         await call(tool, {"text": "a" * 50 + "!"})
 
